@@ -1,0 +1,28 @@
+# Two commands do all the set-up: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: all demo test lint slow clean
+
+all: test
+
+$(BIN)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+test: $(BIN)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+lint: $(BIN)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+slow: $(BIN)/.ready
+	$(BIN)/pytest -m slow
+
+clean:
+	rm -rf $(VENV) build *.egg-info
