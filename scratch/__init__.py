@@ -1,0 +1,1 @@
+"""The scratch server: an embedded PostgreSQL that tersql may do anything with."""
