@@ -50,7 +50,7 @@ class Assembler:
     def end(self, line: int) -> None:
         """The stream ends after `line`."""
         if self._open:
-            raise StreamError(line, f"the stream is cut off: it ends inside {self._name()}, before its COMMIT")
+            raise StreamError(line, f"the stream is cut off inside {self._name()}, before its COMMIT")
 
     def _require_same(self, line: int, what: str, xid: int | None) -> None:
         if xid is not None and self._xid is not None and xid != self._xid:

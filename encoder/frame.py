@@ -1,0 +1,206 @@
+"""A table's rows in one state as arrays of codes.
+
+The server decides what is equal and what comes first: a column's codes are dense ranks under the
+order of its type, so that comparing codes is comparing values.  NULL is code -1.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scratch.catalog import Catalog, Column, ForeignKey, Table
+from scratch.session import Session, columns, rows
+from stream.model import TableName, Value
+
+Codes = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Key = tuple[Value, ...]
+
+# One fetch for all columns below this many cells; column by column above it, to bound memory.
+_CELLS_AT_ONCE = 2_000_000
+
+_INTEGERS = frozenset({"smallint", "integer", "bigint", "oid"})
+# Types whose canonical text sorts as their values do, for every value without BC and infinity.
+_TEXT_SORTS = frozenset({"date", "timestamp without time zone", "timestamp with time zone", "uuid", "boolean"})
+_NUMBERS = _INTEGERS | {"numeric", "real", "double precision"}
+_TIMES = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A column of values: `codes[i]` is the place of row i's value in `values`, -1 for NULL.
+
+    `values` are the distinct values in ascending order of the type.
+    """
+
+    codes: Codes
+    values: tuple[str, ...]
+
+    def texts(self) -> list[Value]:
+        """The value of every row as text."""
+        return [self.values[code] if code >= 0 else None for code in self.codes.tolist()]
+
+
+def identifier_sql(name: str) -> str:
+    """A name quoted for queries that only the scratch server sees."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def table_sql(table: TableName) -> str:
+    return f"{identifier_sql(table.schema)}.{identifier_sql(table.name)}"
+
+
+class Frame:
+    """The rows of `table`, in ascending order of its row key; columns are fetched when asked for."""
+
+    def __init__(self, state: State, table: Table) -> None:
+        self.state = state
+        self.table = table
+        self._texts: dict[str, list[Value]] = {}
+        self._coded: dict[str, Coded] = {}
+        self.size = int(rows(state.session, f"SELECT count(*) FROM {table_sql(table.name)}")[0][0] or 0)
+
+    def texts(self, column: str) -> list[Value]:
+        """The canonical text of `column` in every row."""
+        if column not in self._texts:
+            self._fetch(column)
+        return self._texts[column]
+
+    def coded(self, column: str) -> Coded:
+        """`column` as codes in the order of its type."""
+        if column not in self._coded:
+            self._coded[column] = encode(self.state.session, self.table.by_name[column], self.texts(column))
+        return self._coded[column]
+
+    def numbers(self, column: str) -> Floats:
+        """`column` as float64: numbers, booleans as 0 and 1, dates and timestamps as seconds from 1970
+        in UTC; NaN for NULL and for what has no number."""
+        return to_numbers(self.table.by_name[column].base, self.coded(column))
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """The row key of every row; all columns where the table has none."""
+        names = self.table.row_key or tuple(column.name for column in self.table.stored)
+        if not names:
+            return [()] * self.size
+        return list(zip(*(self.texts(name) for name in names), strict=True))
+
+    @cached_property
+    def index(self) -> dict[Key, int]:
+        """Row key → row; of several equal rows without a key the last one."""
+        return {key: place for place, key in enumerate(self.keys)}
+
+    def parent(self, key: ForeignKey) -> Codes:
+        """For every row the row of `key.target` that it refers to, -1 for none."""
+        target = self.state.frame(key.target)
+        found = {
+            value: place
+            for place, value in enumerate(zip(*(target.texts(name) for name in key.target_columns), strict=True))
+        }
+        own = zip(*(self.texts(name) for name in key.columns), strict=True)
+        return np.fromiter((found.get(value, -1) for value in own), dtype=np.int32, count=self.size)
+
+    def _fetch(self, column: str) -> None:
+        wanted = [column]
+        if self.size * len(self.table.columns) <= _CELLS_AT_ONCE:
+            wanted = [c.name for c in self.table.columns if c.name not in self._texts]
+        listed = ", ".join(identifier_sql(name) for name in wanted)
+        order = ", ".join(identifier_sql(name) for name in self.table.row_key)
+        if not order:
+            order = ", ".join(
+                f'{identifier_sql(c.name)}::text COLLATE "C"' for c in self.table.columns
+            )
+        query = f"SELECT {listed} FROM {table_sql(self.table.name)}" + (f" ORDER BY {order}" if order else "")
+        shared: dict[str, str] = {}
+        for name, texts in zip(wanted, columns(self.state.session, query), strict=True):
+            # Equal texts share one string, which keeps wide tables small.
+            self._texts[name] = [text if text is None else shared.setdefault(text, text) for text in texts]
+
+
+class State:
+    """The scratch database as it stands, with the frames read so far.
+
+    Whoever changes rows calls `forget` with the tables concerned.
+    """
+
+    def __init__(self, session: Session, catalog: Catalog) -> None:
+        self.session = session
+        self.catalog = catalog
+        self._frames: dict[TableName, Frame] = {}
+
+    def frame(self, table: TableName) -> Frame:
+        if table not in self._frames:
+            self._frames[table] = Frame(self, self.catalog[table])
+        return self._frames[table]
+
+    def forget(self, tables: Sequence[TableName] | None = None) -> None:
+        """Drop what is known of `tables`, or of all."""
+        for table in list(self._frames) if tables is None else tables:
+            self._frames.pop(table, None)
+
+
+def encode(session: Session, column: Column, texts: Sequence[Value]) -> Coded:
+    """Dense ranks of `texts` under the order of the column's type."""
+    distinct = sorted({text for text in texts if text is not None})
+    ranks, values = _rank(session, column, distinct)
+    codes = np.fromiter(
+        (-1 if text is None else ranks[text] for text in texts), dtype=np.int32, count=len(texts)
+    )
+    return Coded(codes, values)
+
+
+def _rank(session: Session, column: Column, distinct: list[str]) -> tuple[dict[str, int], tuple[str, ...]]:
+    if column.base in _INTEGERS:
+        ordered = sorted(distinct, key=int)
+    elif column.base in _TEXT_SORTS and not any("BC" in text or "infinity" in text for text in distinct):
+        ordered = distinct
+        if column.base != "uuid" and column.base != "boolean" and any(len(t.split("-")[0]) > 4 for t in distinct):
+            return _rank_on_server(session, column, distinct)
+    else:
+        return _rank_on_server(session, column, distinct)
+    return {text: place for place, text in enumerate(ordered)}, tuple(ordered)
+
+
+def _rank_on_server(session: Session, column: Column, distinct: list[str]) -> tuple[dict[str, int], tuple[str, ...]]:
+    collate = f" COLLATE {identifier_sql(column.collation)}" if column.collation else ""
+    query = (
+        f"SELECT v, dense_rank() OVER (ORDER BY v::{column.type}{collate}) - 1 "
+        'FROM unnest(%s::text[]) v ORDER BY 2, v COLLATE "C"'
+    )
+    if not distinct:
+        return {}, ()
+    try:
+        found = session.execute(query.encode(), [distinct]).fetchall()
+    except Exception:  # a type without an order (json, xml, point): text stands for it
+        return {text: place for place, text in enumerate(distinct)}, tuple(distinct)
+    ranks = {text or "": int(rank or 0) for text, rank in found}
+    values: dict[int, str] = {}
+    for text, rank in found:
+        values.setdefault(int(rank or 0), text or "")
+    return ranks, tuple(values[place] for place in range(len(values)))
+
+
+def to_numbers(base: str, coded: Coded) -> Floats:
+    """See Frame.numbers."""
+    table = np.array([_number(base, value) for value in coded.values] + [np.nan], dtype=np.float64)
+    return table[coded.codes]  # code -1 picks the NaN at the end
+
+
+def _number(base: str, text: str) -> float:
+    try:
+        if base in _NUMBERS:
+            return float(text)
+        if base == "boolean":
+            return float(text == "t")
+        if base in _TIMES:
+            moment = datetime.datetime.fromisoformat(text)
+            return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp()
+    except ValueError:
+        pass
+    return float("nan")
