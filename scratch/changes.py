@@ -45,7 +45,9 @@ def apply_changes(session: Session, catalog: Catalog, changes: Sequence[RowChang
                 _apply(session, catalog[name], net_effect(catalog[name], group))
             except Error as error:
                 where = f"lines {group[0].line} to {group[-1].line}"
-                raise ScratchError(f"{where}: the changes of {name} do not fit the database: {_reason(error)}") from error
+                raise ScratchError(
+                    f"{where}: the changes of {name} do not fit the database: {_reason(error)}"
+                ) from error
 
 
 @contextmanager
@@ -168,7 +170,9 @@ def _located(table: Table, rows: list[NetRow], columns: Sequence[Column] = ()) -
     """The keys of `rows` (then their values of `columns`) as a source, and the join to the table t."""
     keys = [table.by_name[name] for name in table.row_key]
     after = [[(row.after or {})[column.name] for column in columns] for row in rows]
-    given = Given([*keys, *columns], [[*_before(row), *cells] for row, cells in zip(rows, after, strict=True)])
+    given = Given(
+        [*keys, *columns], [[*_before(row), *cells] for row, cells in zip(rows, after, strict=True)]
+    )
     match = " AND ".join(f"t.{ident(column.name)}={given.value(i)}" for i, column in enumerate(keys))
     return given, match
 
@@ -199,7 +203,8 @@ def _not_there(table: Table, row: NetRow) -> ScratchError:
 def describe(table: Table, key: Key) -> str:
     """A row by its table and key, for messages."""
     cells = ", ".join(
-        f"{name}={'NULL' if value is None else value}" for name, value in zip(locator(table), key, strict=True)
+        f"{name}={'NULL' if value is None else value}"
+        for name, value in zip(locator(table), key, strict=True)
     )
     return f"row ({cells[:200]}) of {table.name}"
 
@@ -218,7 +223,8 @@ def _replace_keyless(session: Session, table: Table, rows: list[NetRow]) -> None
         query = f"""
             WITH gone AS MATERIALIZED(
                 SELECT n,record,row_number()OVER(PARTITION BY record ORDER BY n)copy
-                FROM(SELECT x.n,ROW({",".join(given.values())})::text COLLATE "C" record FROM {given.source})x),
+                FROM(SELECT x.n,ROW({",".join(given.values())})::text COLLATE "C" record
+                     FROM {given.source})x),
             held AS MATERIALIZED(
                 SELECT place,tid,record,row_number()OVER(PARTITION BY record ORDER BY place,tid)copy
                 FROM(SELECT t.tableoid place,t.ctid tid,{record} COLLATE "C" record

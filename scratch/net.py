@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from scratch.catalog import Table
 from scratch.errors import ScratchError
-from stream.model import Row, RowChange, Value
+from stream.model import Op, Row, RowChange, Value
 
 Key: TypeAlias = tuple[Value, ...]
 
@@ -59,7 +59,7 @@ def net_effect(table: Table, changes: Iterable[RowChange]) -> list[NetRow]:
     live: dict[Key, list[NetRow]] = {}
     found: list[NetRow] = []
     for change in changes:
-        if change.old is None and change.new is not None and change.op == "I":
+        if change.op is Op.INSERT:
             row = NetRow(None, change.new, change.line)
             found.append(row)
         else:

@@ -15,17 +15,7 @@ from psycopg import sql
 from psycopg.adapt import AdaptersMap
 from psycopg.types.string import StrDumperUnknown, TextLoader
 
-# Settings under which the text of a value depends on nothing but the value.
-CANONICAL: dict[str, str] = {
-    "DateStyle": "ISO, YMD",
-    "IntervalStyle": "postgres",
-    "TimeZone": "UTC",
-    "extra_float_digits": "1",
-    "bytea_output": "hex",
-    "client_encoding": "UTF8",
-    "lc_monetary": "C",
-    "xmlbinary": "base64",
-}
+from stream.canonical import CANONICAL
 
 TextRow = tuple[str | None, ...]
 Session = psycopg.Connection[TextRow]

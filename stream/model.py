@@ -1,7 +1,7 @@
 """The one model that every stream format is read into.
 
 A value is its exact PostgreSQL text, or None for NULL: the text that a server prints under
-`scratch.session.CANONICAL` settings (ISO dates, UTC, hex bytea, shortest floats).  Text is what the
+`stream.canonical.CANONICAL` settings (ISO dates, UTC, hex bytea, shortest floats).  Text is what the
 stream holds, what survives every type, and what a literal is made of.
 """
 

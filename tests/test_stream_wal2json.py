@@ -7,7 +7,6 @@ import io
 import json
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -38,10 +37,13 @@ def update(new: str, old: str) -> str:
     return f'{{"action":"U","schema":"public","table":"t","columns":[{new}],"identity":[{old}]}}'
 
 
+LONG = "1234567890123456789012345678901234567890.10"
+
+
 @pytest.mark.parametrize(
     ("type_name", "token", "value"),
     [
-        ("numeric", "1234567890123456789012345678901234567890.10", "1234567890123456789012345678901234567890.10"),
+        ("numeric", LONG, LONG),
         ("numeric", "1e400", "1e400"),
         ("numeric(6,2)", "270.20", "270.20"),
         ("double precision", "-0", "-0"),
@@ -115,7 +117,7 @@ ONE = column("id", "integer", "1")
         ([COMMIT], 1, "COMMIT without a BEGIN"),
         ([BEGIN, BEGIN], 2, "BEGIN inside transaction 1 (BEGIN at line 1, xid 7)"),
         ([BEGIN, insert(ONE)], 2, "cut off inside transaction 1"),
-        ([BEGIN, '{"action":"C","xid":8}'], 2, "COMMIT of xid 8 inside transaction 1 (BEGIN at line 1, xid 7)"),
+        ([BEGIN, '{"action":"C","xid":8}'], 2, "COMMIT of xid 8 inside transaction 1 (BE"),
         ([BEGIN, insert(ONE).replace("7", "9")], 2, "INSERT of xid 9 inside"),
         ([BEGIN, insert(ONE)[:-20]], 2, "the JSON object is cut off"),
         ([BEGIN, insert(ONE)[:12]], 2, "the JSON object is cut off"),
@@ -126,7 +128,7 @@ ONE = column("id", "integer", "1")
         (['{"a":1}'], 1, 'no "action"'),
         (['{"action":"X"}'], 1, '"action" is "X"'),
         (['{"action":"B","xid":true}'], 1, '"xid" is true'),
-        ([BEGIN, '{"action":"T","schema":"s","table":"t"}'], 2, "TRUNCATE of s.t is not replayable (the rules"),
+        ([BEGIN, '{"action":"T","schema":"s","table":"t"}'], 2, "TRUNCATE of s.t is not replayable"),
         ([BEGIN, '{"action":"I","table":"t","columns":[]}'], 2, "include-schemas"),
         ([BEGIN, '{"action":"I","schema":"t","columns":[]}'], 2, 'no "table"'),
         ([BEGIN, '{"action":"I","schema":"s","table":"t"}'], 2, 'INSERT of s.t has no "columns"'),
@@ -212,7 +214,8 @@ def streams(draw: st.DrawFn) -> tuple[Schema, list[Transaction]]:
         for _ in range(draw(st.integers(0, 3))):
             op = draw(st.sampled_from(Op))
             table = draw(st.sampled_from(sorted(schema)))
-            rows = st.fixed_dictionaries({name: st.none() | VALUES[kind] for name, kind in schema[table].items()})
+            values = {name: st.none() | VALUES[kind] for name, kind in schema[table].items()}
+            rows = st.fixed_dictionaries(values)
             old = None if op is Op.INSERT else draw(rows)
             new = None if op is Op.DELETE else draw(rows)
             changes.append(RowChange(op, table, old, new, next(lines)))
@@ -233,7 +236,7 @@ def written(value: Value, type_name: str) -> object:
     change = RowChange(Op.INSERT, TableName("s", "t"), None, {"c": value})
     out = io.StringIO()
     write_wal2json([Transaction(1, (change,))], out, lambda _: {"c": type_name})
-    return out.getvalue().splitlines()[1].partition('"value":')[2].removesuffix("}]}")
+    return out.getvalue().split("\n")[1].partition('"value":')[2].removesuffix("}]}")
 
 
 def test_written_values() -> None:
@@ -293,7 +296,7 @@ def v1(pretty: bool) -> bytes:
         (gzip.compress(STREAM)[:-6] + b"\0" * 6, None, "the gzip file is damaged"),
     ],
 )
-def test_other_formats_are_called_by_name(tmp_path: Path, content: bytes, line: int | None, message: str) -> None:
+def test_other_formats_have_names(tmp_path: Path, content: bytes, line: int | None, message: str) -> None:
     path = tmp_path / "stream"
     path.write_bytes(content)
     with pytest.raises(StreamError) as caught:
@@ -315,8 +318,7 @@ def test_sample_streams(name: str) -> None:
 
     out = io.StringIO()
     write_wal2json(transactions, out, types_of(folder / "stream.jsonl.gz"))
-    again = read_wal2json(io.BytesIO(out.getvalue().encode()))
-    assert [replace(transaction, size=0) for transaction in again] == transactions
+    assert list(read_wal2json(io.BytesIO(out.getvalue().encode()))) == transactions
 
 
 def types_of(path: Path) -> Callable[[TableName], dict[str, str]]:

@@ -1,0 +1,158 @@
+"""What a transaction owes and what a statement did, in one form: a change of row multisets.
+
+An effect maps a table's rows to how many more (or fewer) of them there are.  Effects add up; a
+statement list is exact when its effect equals the one owed, whatever detours it took.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from scratch.catalog import Catalog, Table
+from stream.model import Row, RowChange, TableName, Value
+
+# All stored columns of one row, in the table's order.
+RowTuple: TypeAlias = tuple[Value, ...]
+Key: TypeAlias = tuple[Value, ...]
+
+
+@dataclass
+class Effect:
+    """Row multiset changes by table; entries that cancel out are dropped."""
+
+    tables: dict[TableName, Counter[RowTuple]] = field(default_factory=dict)
+
+    def add(self, table: TableName, row: RowTuple, count: int) -> None:
+        rows = self.tables.setdefault(table, Counter())
+        total = rows[row] + count
+        if total:
+            rows[row] = total
+        else:
+            del rows[row]
+            if not rows:
+                del self.tables[table]
+
+    def minus(self, other: Effect) -> Effect:
+        """What is still owed of `self` once `other` is done."""
+        left = Effect({table: Counter(rows) for table, rows in self.tables.items()})
+        for table, rows in other.tables.items():
+            for row, count in rows.items():
+                left.add(table, row, -count)
+        return left
+
+    def __bool__(self) -> bool:
+        return bool(self.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class RowDelta:
+    """One row by its key: before (None: inserted) and after (None: deleted)."""
+
+    table: TableName
+    key: Key
+    before: RowTuple | None
+    after: RowTuple | None
+
+
+@dataclass(frozen=True)
+class TableEffect:
+    """The net effect on one table, by rows.  Inserts keep the order of the stream where it is known."""
+
+    table: Table
+    inserts: tuple[RowTuple, ...] = ()
+    deletes: tuple[RowTuple, ...] = ()
+    updates: tuple[tuple[RowTuple, RowTuple], ...] = ()
+
+    def key(self, row: RowTuple) -> Key:
+        return key_of(self.table, row)
+
+
+def stored_row(table: Table, row: Row) -> RowTuple:
+    """`row` as a tuple of the stored columns.  Raises KeyError where one is missing."""
+    return tuple(row[column.name] for column in table.stored)
+
+
+def key_of(table: Table, row: RowTuple) -> Key:
+    """The row key of `row`; the whole row where the table has none."""
+    if not table.row_key:
+        return row
+    places = {column.name: place for place, column in enumerate(table.stored)}
+    return tuple(row[places[name]] for name in table.row_key)
+
+
+def effect_of(catalog: Catalog, changes: Iterable[RowChange]) -> Effect:
+    """The effect of completed row changes (see scratch.changes.complete)."""
+    effect = Effect()
+    for change in changes:
+        table = catalog[change.table]
+        if change.old is not None:
+            effect.add(change.table, stored_row(table, change.old), -1)
+        if change.new is not None:
+            effect.add(change.table, stored_row(table, change.new), 1)
+    return effect
+
+
+def table_effects(
+    catalog: Catalog, effect: Effect, order: Mapping[TableName, Mapping[RowTuple, int]] | None = None
+) -> list[TableEffect]:
+    """`effect` by table: a row that goes and one that comes under the same key are an update.
+
+    `order` gives, by table, the place in the stream of rows that come; others follow sorted.
+    Tables are sorted by their first place in `order`, then by name.
+    """
+    found = []
+    for name in sorted(effect.tables):
+        table = catalog[name]
+        places = (order or {}).get(name, {})
+        going: dict[Key, list[RowTuple]] = {}
+        coming: list[RowTuple] = []
+        for row, count in effect.tables[name].items():
+            if count < 0:
+                going.setdefault(key_of(table, row), []).extend([row] * -count)
+            else:
+                coming.extend([row] * count)
+        coming.sort(key=lambda row: (places.get(row, len(places)), sortable(row)))
+        inserts, updates = [], []
+        for row in coming:
+            partner = going.get(key_of(table, row)) if table.row_key else None
+            if partner:
+                updates.append((partner.pop(), row))
+            else:
+                inserts.append(row)
+        deletes = sorted((row for rows in going.values() for row in rows), key=sortable)
+        updates.sort(key=lambda pair: sortable(pair[0]))
+        found.append(TableEffect(table, tuple(inserts), tuple(deletes), tuple(updates)))
+    return found
+
+
+def stream_order(catalog: Catalog, changes: Sequence[RowChange]) -> dict[TableName, dict[RowTuple, int]]:
+    """By table, the place of every new row's *first* version: where its INSERT stood in the stream."""
+    first: dict[tuple[TableName, Key], int] = {}
+    places: dict[TableName, dict[RowTuple, int]] = {}
+    for place, change in enumerate(changes):
+        if change.new is None:
+            continue
+        table = catalog[change.table]
+        row = stored_row(table, change.new)
+        key = key_of(table, row)
+        origin = place
+        if change.old is not None:
+            origin = first.pop((change.table, key_of(table, stored_row(table, change.old))), place)
+        first[(change.table, key)] = origin
+        places.setdefault(change.table, {})[row] = origin
+    return places
+
+
+def sortable(row: RowTuple) -> tuple[tuple[bool, int, str], ...]:
+    """A sort key for rows with NULLs; digits by value so that ids come in their order."""
+    return tuple(
+        (True, 0, "") if value is None else (False, int(value) if _small_int(value) else 0, value)
+        for value in row
+    )
+
+
+def _small_int(text: str) -> bool:
+    return len(text) < 19 and (text.isdecimal() or (text[:1] == "-" and text[1:].isdecimal())) and text.isascii()
