@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from emit.literal import identifier
 from emit.size import join
-from emit.term import Cte, Delete, Insert, Part, Query, Ref, Source, SourceKey, Statement, Term, Update, Whole
+from emit.term import Cte, Delete, Insert, Part, Query, Source, SourceKey, Statement, Term, Update, Whole
 
 _LETTERS = "abcdfghijklmopqrstvwyzenxu"
 

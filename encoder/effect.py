@@ -43,6 +43,10 @@ class Effect:
                 left.add(table, row, -count)
         return left
 
+    def weight(self) -> int:
+        """How many rows come and go in all."""
+        return sum(abs(count) for rows in self.tables.values() for count in rows.values())
+
     def __bool__(self) -> bool:
         return bool(self.tables)
 

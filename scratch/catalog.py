@@ -188,8 +188,8 @@ def read_catalog(session: Session) -> Catalog:
         for name, found in sorted(columns.items())
     }
     referenced: dict[TableName, list[ForeignKey]] = {}
-    for name in sorted(foreign_keys):
-        for key in foreign_keys[name]:
+    for table in sorted(foreign_keys):
+        for key in foreign_keys[table]:
             referenced.setdefault(key.target, []).append(key)
     return Catalog(tables, {name: tuple(found) for name, found in referenced.items()})
 

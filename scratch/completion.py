@@ -14,6 +14,7 @@ from scratch.canonical import Spellings, read_spellings
 from scratch.catalog import Catalog, Column, Table
 from scratch.errors import ScratchError
 from scratch.net import Key, key_of, locator
+from scratch.partitions import at_roots
 from scratch.session import Session
 from stream.model import Op, Row, RowChange, TableName, Transaction, Value
 
@@ -23,7 +24,8 @@ _NOT_FINITE = {"NaN", "Infinity", "-Infinity"}
 
 
 def complete(session: Session, catalog: Catalog, transaction: Transaction) -> Transaction:
-    """`transaction` with full rows of canonical text: all stored columns, none of the generated ones.
+    """`transaction` with full rows of canonical text: all stored columns, none of the generated ones,
+    and partitioned tables in the place of their partitions.
 
     The database behind `session` is in the state before the transaction, and stays so.  `old` comes
     from that state and from earlier changes of the transaction; every value of it that the stream holds
@@ -31,7 +33,7 @@ def complete(session: Session, catalog: Catalog, transaction: Transaction) -> Tr
     null in both that stands for NaN stays NaN.
     Raises ScratchError, with the line of the stream, where the stream does not fit the database.
     """
-    changes = [_stored(catalog, change) for change in transaction.changes]
+    changes = [_stored(catalog, change) for change in at_roots(session, catalog, transaction.changes)]
     spellings = read_spellings(session, catalog, changes)
     spelled = [_spelled(catalog, spellings, change) for change in changes]
     states: dict[TableName, _State] = {}

@@ -198,7 +198,8 @@ def _private_copy(bin_dir: Path, folder: Path, account: _Account) -> Path:
 
 
 def _initdb(bin_dir: Path, data: Path, account: _Account) -> None:
-    command = [str(bin_dir / "initdb"), "-D", str(data), "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--no-sync"]
+    command = [str(bin_dir / "initdb"), "-D", str(data), "-U", SUPERUSER]
+    command += ["-A", "trust", "-E", "UTF8", "--no-sync"]
     if _major_version(bin_dir) >= 17:
         command += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
     else:
@@ -222,7 +223,7 @@ def _major_version(bin_dir: Path) -> int:
 
 def _postgres(bin_dir: Path, data: Path, folder: Path, account: _Account) -> subprocess.Popen[bytes]:
     with (folder / "log").open("wb") as log:
-        return subprocess.Popen(
+        process: subprocess.Popen[bytes] = subprocess.Popen(
             [str(bin_dir / "postgres"), "-D", str(data), "-k", str(folder)],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -232,3 +233,4 @@ def _postgres(bin_dir: Path, data: Path, folder: Path, account: _Account) -> sub
             start_new_session=True,
             **account.popen_args(),  # type: ignore[call-overload]
         )
+        return process

@@ -13,6 +13,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 from psycopg.adapt import AdaptersMap
+from psycopg.types.array import ListDumper
+from psycopg.types.none import NoneDumper
 from psycopg.types.string import StrDumperUnknown, TextLoader
 
 from stream.canonical import CANONICAL
@@ -30,8 +32,8 @@ class _TextContext:
 def _text_context() -> _TextContext:
     adapters = AdaptersMap(types=psycopg.adapters.types)
     adapters.register_dumper(str, StrDumperUnknown)
-    adapters.register_dumper("builtins.list", psycopg.types.array.ListDumper)
-    adapters.register_dumper(None.__class__, psycopg.types.none.NoneDumper)
+    adapters.register_dumper("builtins.list", ListDumper)
+    adapters.register_dumper(None.__class__, NoneDumper)
     adapters.register_loader(0, TextLoader)
     return _TextContext(adapters)
 
@@ -47,9 +49,8 @@ def connect(dsn: str, *, timezone: str | None = None, settings: dict[str, str] |
     context: Any = _text_context()
     session: Session = psycopg.connect(dsn, autocommit=True, context=context)
     for name, value in wanted.items():
-        session.execute(
-            sql.SQL("SELECT pg_catalog.set_config({}, {}, false)").format(sql.Literal(name), sql.Literal(value))
-        )
+        query = sql.SQL("SELECT pg_catalog.set_config({}, {}, false)")
+        session.execute(query.format(sql.Literal(name), sql.Literal(value)))
     session.prepare_threshold = None
     return session
 

@@ -93,6 +93,10 @@ class _Presolve:
         for c, candidate in self.alive.items():
             for element in candidate.covers:
                 self.open[element].add(c)
+        self.groups: dict[int, list[int]] = defaultdict(list)
+        for c, candidate in self.alive.items():
+            for group in candidate.excludes:
+                self.groups[group].append(c)
         self.before: dict[int, set[int]] = defaultdict(set)
         self.after: dict[int, set[int]] = defaultdict(set)
         for a, b in binding_precedence(problem):
@@ -115,7 +119,7 @@ class _Presolve:
     def _choose(self, c: int, reason: int) -> None:
         candidate = self.alive[c]
         rivals = {r for e in candidate.covers if self.problem.unique[e] for r in self.open[e]}
-        rivals |= {r for r, other in self.alive.items() if other.excludes & candidate.excludes}
+        rivals |= {r for group in candidate.excludes for r in self.groups[group] if r in self.alive}
         for rival in sorted(rivals - {c}):
             self._remove(rival)
         plain = not (candidate.damages or candidate.repairs or self.before[c] or self.after[c])
@@ -141,7 +145,7 @@ class _Presolve:
             self.alive[c] = replace(self.alive[c], covers=self.alive[c].covers - {element})
 
     def drop_candidates(self) -> bool:
-        """Drops candidates that do nothing, and those for which another one could always stand in."""
+        """Drops candidates that do nothing or harm beyond repair, and those that another one replaces."""
         order = sorted(self.alive, key=lambda c: (self._total(c), -len(self.alive[c].covers), c))
         index = {c: place for place, c in enumerate(order)}
         by_repair: dict[int, list[int]] = defaultdict(list)
@@ -154,6 +158,9 @@ class _Presolve:
         left = _COMPARISONS
         for c in reversed(order):
             candidate = self.alive[c]
+            if any(by_repair[d] in ([], [c]) for d in candidate.damages):
+                gone.add(c)
+                continue
             if candidate.covers:
                 rivals = min((cover[e] for e in candidate.covers), key=len)
             elif candidate.repairs & owed:
@@ -243,9 +250,8 @@ class _Presolve:
 
     def _component(self, members: Sequence[int]) -> Component:
         elements = {e: i for i, e in enumerate(sorted({e for c in members for e in self.alive[c].covers}))}
-        charges = {
-            r: i for i, r in enumerate(sorted({r for c in members for r in self.alive[c].needs if self.charges[r]}))
-        }
+        needed = {r for c in members for r in self.alive[c].needs if self.charges[r]}
+        charges = {r: i for i, r in enumerate(sorted(needed))}
         place = {c: i for i, c in enumerate(members)}
         candidates = tuple(
             replace(

@@ -65,18 +65,21 @@ class CoverProblem:
             raise ValueError("a resource has a negative cost")
         if not all(_within(pair, len(self.candidates)) for pair in self.precedence):
             raise ValueError("precedence names an unknown candidate")
+        if any(a == b for a, b in self.precedence):
+            raise ValueError("precedence puts a candidate before itself")
 
     def cost(self, chosen: Collection[int]) -> int:
         """The cost of choosing these candidates: their own, and each needed resource once."""
         needed = NOTHING.union(*(self.candidates[c].needs for c in chosen))
         return sum(self.candidates[c].cost for c in chosen) + sum(self.resource_costs[r] for r in needed)
 
-    def order(self, chosen: Collection[int]) -> tuple[int, ...] | None:
+    def order(self, chosen: Collection[int], *, unfinished: bool = False) -> tuple[int, ...] | None:
         """A valid order of these candidates, close to the order of their indexes; None if there is none.
 
         Precedence and "some repair comes later" are and/or precedence constraints: built from the end,
         whatever may come last now may still come last later, so taking the highest index that may
-        always works.  A debt that no chosen candidate can repair counts as a failure.
+        always works.  A debt that no other chosen candidate can repair counts as a failure, unless the
+        choice is `unfinished`.
         """
         later: dict[int, list[int]] = defaultdict(list)  # before whom b must come
         waits = dict.fromkeys(chosen, 0)
@@ -85,8 +88,14 @@ class CoverProblem:
                 waits[a] += 1
                 later[b].append(a)
         debtors: dict[int, list[int]] = defaultdict(list)
+        menders: dict[int, list[int]] = defaultdict(list)
+        for c in waits:
+            for debt in self.candidates[c].repairs:
+                menders[debt].append(c)
         for c in waits:
             for debt in self.candidates[c].damages:
+                if unfinished and menders[debt] in ([], [c]):
+                    continue
                 waits[c] += 1
                 debtors[debt].append(c)
         ready = [-c for c, count in waits.items() if not count]

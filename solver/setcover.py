@@ -444,7 +444,8 @@ class _Search:
             both = ((1 - part.matrix[some]) * part.listing @ part.matrix.T).astype(np.int64)
             both += gain[some][:, None]
             shared = (unpaid[some].astype(np.float64) @ part.membership.T).astype(np.int64)
-            total = spent + price[some][:, None] + price - shared + np.where(both < rest, rest - both + base, 0)
+            total = spent + price[some][:, None] + price - shared
+            total += np.where(both < rest, rest - both + base, 0)
             total[(both <= gain) | (both <= gain[some][:, None])] = self.limit
             for pair in self._cheapest(total.ravel()):
                 left, right = divmod(pair, len(part.atoms))

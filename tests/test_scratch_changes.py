@@ -44,7 +44,8 @@ INSERT INTO "odd %s" SELECT '{"k": 1}', '(1,2)', '<(0,0),1>', 'ab', 'x' FROM gen
 INSERT INTO "odd %s" VALUES (NULL, '(-0,2)', NULL, '', 'y');
 INSERT INTO always (name) VALUES ('a'), ('b');
 INSERT INTO child VALUES (1, 1), (2, 2);
-INSERT INTO part VALUES (1, '(1,1),(0,0)', '101', '{a,NULL,"NULL"}', '{"a": 1}'), (12, NULL, NULL, '{}', '[]');
+INSERT INTO part VALUES (1, '(1,1),(0,0)', '101', '{a,NULL,"NULL"}', '{"a": 1}'),
+    (12, NULL, NULL, '{}', '[]');
 INSERT INTO two VALUES (1, 'x', 'p'), (1, 'y', 'q');
 """
 
@@ -152,9 +153,7 @@ def test_keys_are_swapped(session: Session, catalog: Catalog, full: bool) -> Non
 
 def test_unique_values_rotate(session: Session, catalog: Catalog) -> None:
     places = {"1": "20", "2": "30", "3": "40", "4": "10"}
-    changes = [
-        update("spot", {"id": k, "place": f"{k}0"}, {"id": k, "place": v}) for k, v in places.items()
-    ]
+    changes = [update("spot", {"id": k, "place": f"{k}0"}, {"id": k, "place": v}) for k, v in places.items()]
     run(session, catalog, *changes)
     assert dict(rows(session, "SELECT * FROM spot")) == places
 
@@ -198,7 +197,7 @@ def test_more_identical_rows_than_there_are(session: Session, catalog: Catalog) 
 
 
 def test_a_table_without_a_key_needs_full_rows(session: Session, catalog: Catalog) -> None:
-    with pytest.raises(ScratchError, match="line 5: .*REPLICA IDENTITY FULL"):
+    with pytest.raises(ScratchError, match=r"line 5: .*REPLICA IDENTITY FULL"):
         complete(session, catalog, transaction(delete("odd %s", {"d": "x"}, 5)))
 
 
@@ -227,6 +226,14 @@ def test_partitions_arrays_boxes_and_bits(session: Session, catalog: Catalog) ->
         delete("part", {"id": "12"}),
     )
     assert rows(session, "SELECT * FROM part") == [tuple(moved.values())]
+
+
+def test_a_change_of_a_partition_is_one_of_its_table(session: Session, catalog: Catalog) -> None:
+    new = {"id": "2", "b": None, "flags": None, "tags": None, "j": None}
+    changes = run(session, catalog, delete("part_2", {"id": "12"}), insert("part_1", new))
+    assert [change.table for change in changes] == [named("part")] * 2
+    assert rows(session, "SELECT id FROM part_1 ORDER BY id") == [("1",), ("2",)]
+    assert rows(session, "SELECT id FROM part_2") == []
 
 
 def test_a_unique_key_stands_in_for_a_primary_key(session: Session, catalog: Catalog) -> None:
@@ -289,7 +296,7 @@ def test_null_that_stands_for_nan(session: Session, catalog: Catalog) -> None:
     assert completed.old == {**old, "n": "NaN", "f": "NaN"}
     assert completed.new == {**old, "name": "x", "n": "NaN", "f": "2"}
     session.execute("ALTER TABLE plain ALTER f SET NOT NULL")
-    with pytest.raises(ScratchError, match="line 8: column f of public.plain is NOT NULL.*NaN"):
+    with pytest.raises(ScratchError, match=r"line 8: column f of public.plain is NOT NULL.*NaN"):
         complete(session, read_catalog(session), transaction(insert("plain", {**old, "id": "77"}, 8)))
 
 
@@ -332,7 +339,9 @@ def test_nothing_of_a_misfit_is_applied(
 
 
 def test_three_thousand_changes_are_quick(session: Session, catalog: Catalog) -> None:
-    session.execute("CREATE TABLE many AS SELECT g id, 'name ' || g name, g * 7 n FROM generate_series(1, 50000) g")
+    session.execute(
+        "CREATE TABLE many AS SELECT g id, 'name ' || g name, g * 7 n FROM generate_series(1, 50000) g"
+    )
     session.execute("ALTER TABLE many ADD PRIMARY KEY (id)")
     catalog = read_catalog(session)
     changes = [

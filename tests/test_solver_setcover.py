@@ -137,7 +137,7 @@ def test_all_rows_in_the_exception_list() -> None:
 )
 def test_bad_arguments(change: dict[str, object]) -> None:
     arguments = {"covered": np.ones((2, 3), dtype=bool), "costs": np.array([1, 1])} | change
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         best_covers(**arguments)  # type: ignore[arg-type]
 
 

@@ -1,0 +1,106 @@
+"""Inputs that follow from columns: lengths, parts of dates, jsonb fields, filled NULLs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from emit.term import Prec, Term, call, cast, op, raw, wrap
+from encoder.assignment.children import child_aggregates
+from encoder.assignment.problem import Input, Problem, quoted
+
+_MAX_KEYS = 12
+
+
+@lru_cache(maxsize=8)
+def numeric_inputs(problem: Problem) -> tuple[Input, ...]:
+    """Numbers that a row reaches, cheapest first."""
+    found: list[Input] = []
+    for item in (*problem.inputs, *json_fields(problem)):
+        if item.is_number:
+            found.append(item)
+            found.extend(_filled(problem, item))
+        elif item.own:
+            found.extend(_numbers_of(problem, item))
+    found.extend(child_aggregates(problem))
+    usable = [item for item in found if not np.isnan(item.numbers).all()]
+    return tuple(sorted(usable, key=lambda item: item.cost))
+
+
+def _filled(problem: Problem, item: Input) -> Iterator[Input]:
+    gap = np.isnan(item.numbers)
+    if (gap & ~np.isnan(problem.numbers)).any():
+        texts = tuple("0" if text is None else text for text in item.texts)
+        term = call("coalesce", item.term, raw("0"))
+        yield Input(term, item.base, "N", texts, item.cost + 12)
+
+
+def _numbers_of(problem: Problem, item: Input) -> Iterator[Input]:
+    def made(term: Term, texts: tuple[str | None, ...]) -> Input:
+        return Input(term, "integer", "N", texts, problem.cost(term))
+
+    if item.is_text:
+        yield made(call("length", item.term), tuple(None if t is None else str(len(t)) for t in item.texts))
+        numeric = [t for t in item.texts if t is not None]
+        if numeric and all(t.strip().lstrip("-").isdigit() and len(t) < 10 for t in numeric):
+            yield made(cast(item.term, "int"), item.texts)
+    elif item.base == "boolean":
+        texts = tuple(None if t is None else str(int(t == "t")) for t in item.texts)
+        yield made(cast(item.term, "int"), texts)
+    elif item.is_time and all(t is None or t[:4].isdigit() for t in item.texts):
+        for field, part in (("year", slice(0, 4)), ("month", slice(5, 7)), ("day", slice(8, 10))):
+            texts = tuple(None if t is None else str(int(t[part])) for t in item.texts)
+            yield made(call("date_part", quoted(field), item.term), texts)
+    elif item.kind == "A":
+        texts = tuple(None if t is None else str(_members(t)) for t in item.texts)
+        yield made(call("cardinality", item.term), texts)
+
+
+def _members(text: str) -> int:
+    return 0 if text == "{}" else text.count(",") + 1
+
+
+@lru_cache(maxsize=8)
+def json_fields(problem: Problem) -> tuple[Input, ...]:
+    """Top-level fields of the row's own jsonb columns, as text and (where they are) as integers."""
+    found: list[Input] = []
+    for item in problem.own:
+        if item.base not in ("jsonb", "json"):
+            continue
+        parsed = [_object(text) for text in item.texts]
+        counts = Counter(key for value in parsed if value is not None for key in value)
+        for key, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_MAX_KEYS]:
+            values = [None if value is None else value.get(key) for value in parsed]
+            if any(isinstance(value, dict | list) for value in values):
+                continue
+            term = op(item.term, "->>", quoted(key))
+            texts = tuple(_as_text(value) for value in values)
+            found.append(Input(term, "text", "S", texts, problem.cost(term)))
+            if all(value is None or type(value) is int for value in values):
+                number = cast(term, "int")
+                found.append(Input(number, "integer", "N", texts, problem.cost(number)))
+            elif all(value is None or type(value) in (int, float) for value in values):
+                number = cast(term, "numeric")
+                found.append(Input(number, "numeric", "N", texts, problem.cost(number)))
+    return tuple(found)
+
+
+def _object(text: str | None) -> dict[str, object] | None:
+    if text is None or not text.startswith("{"):
+        return None
+    value = json.loads(text)
+    return value if isinstance(value, dict) else None
+
+
+def _as_text(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value)
+
+
+def negative(term: Term) -> Term:
+    return Term(("-", *wrap(term, Prec.UNARY)), Prec.UNARY)

@@ -1,0 +1,288 @@
+"""What a search for a value works on: a sample of rows, with everything that a row reaches.
+
+Families infer from the sample and propose; the server then checks all rows.  Rows that
+refute a proposal join the sample and the search runs again (counterexample-guided synthesis, Solar-Lezama 2008).
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emit.literal import literal
+from emit.term import Part, Prec, Query, Ref, Term, cast, raw, ref
+from encoder.frame import Frame, State
+from encoder.selection.model import Path
+from scratch.catalog import Column, ForeignKey, Table
+from stream.model import Value
+
+Floats: TypeAlias = NDArray[np.float64]
+Texts: TypeAlias = tuple[Value, ...]
+
+_SAMPLE = 40
+_MAX_INPUTS = 260
+_MAX_DEPTH = 3
+# Bytes that a join costs beside its table's name: FROM, an alias, WHERE a.id=b.
+_JOIN = 18
+
+INTEGERS = frozenset({"smallint", "integer", "bigint", "oid"})
+FLOATS = frozenset({"real", "double precision"})
+STRINGS = frozenset({"text", "character varying", "character"})
+TIMES = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
+
+_SHORT = {
+    "integer": "int",
+    "bigint": "int8",
+    "smallint": "int2",
+    "boolean": "bool",
+    "double precision": "float",
+    "real": "float4",
+    "character varying": "text",
+    "character": "text",
+    "timestamp with time zone": "timestamptz",
+    "timestamp without time zone": "timestamp",
+    "time without time zone": "time",
+}
+
+
+def short_type(base: str) -> str:
+    """A short name for the type `base` (in format_type's spelling, no modifier)."""
+    return _SHORT.get(base, base)
+
+
+@dataclass(frozen=True)
+class Input:
+    """Something that every row has: a column of it, a column that a path leads to, or what follows from
+    these.  `texts` are the sample's values; `kind` is pg_type.typcategory."""
+
+    term: Term
+    base: str
+    kind: str
+    texts: Texts
+    cost: int
+    own: bool = False
+
+    @cached_property
+    def numbers(self) -> Floats:
+        """The sample's values as floats, NaN for NULL; times as microseconds from 2000."""
+        return np.array([to_number(self.base, text) for text in self.texts], dtype=np.float64)
+
+    @property
+    def is_number(self) -> bool:
+        return self.base in INTEGERS or self.base == "numeric" or self.base in FLOATS
+
+    @property
+    def is_integer(self) -> bool:
+        return self.base in INTEGERS
+
+    @property
+    def is_text(self) -> bool:
+        return self.base in STRINGS
+
+    @property
+    def is_time(self) -> bool:
+        return self.base in TIMES
+
+
+Proposals: TypeAlias = Iterator[Term]
+Family: TypeAlias = Callable[["Problem"], Proposals]
+
+
+@dataclass(eq=False)
+class Problem:
+    """One goal on a sample of its rows.
+
+    `rows` are row indexes of the table's frame, `new` the wanted texts, `old` the column's own
+    texts where it is a column of the table.
+    """
+
+    state: State
+    table: Table
+    column: Column
+    rows: tuple[int, ...]
+    new: Texts
+    timezone: str | None
+
+    @property
+    def base(self) -> str:
+        return self.column.base
+
+    @property
+    def frame(self) -> Frame:
+        return self.state.frame(self.table.name)
+
+    @cached_property
+    def numbers(self) -> Floats:
+        return np.array([to_number(self.base, text) for text in self.new], dtype=np.float64)
+
+    @cached_property
+    def own(self) -> tuple[Input, ...]:
+        """The row's own columns, the assigned one first."""
+        columns = sorted(self.table.columns, key=lambda c: c.name != self.column.name)
+        return tuple(self._input((), self.frame, column, self.rows, True) for column in columns)
+
+    @cached_property
+    def joined(self) -> tuple[Input, ...]:
+        """Columns up the foreign keys, near ones first."""
+        found: list[Input] = []
+        level: list[tuple[Path, Table, list[int]]] = [((), self.table, list(self.rows))]
+        for _ in range(_MAX_DEPTH):
+            following: list[tuple[Path, Table, list[int]]] = []
+            for path, table, rows in level:
+                for key in table.foreign_keys:
+                    reached = self.follow(key, rows)
+                    if all(row < 0 for row in reached) or len(found) > _MAX_INPUTS:
+                        continue
+                    target = self.state.catalog[key.target]
+                    following.append(((*path, key), target, reached))
+                    found += [
+                        self._input((*path, key), self.state.frame(target.name), column, reached, False)
+                        for column in target.columns
+                        if column.name not in key.target_columns
+                    ]
+            level = following
+        return tuple(found)
+
+    @cached_property
+    def inputs(self) -> tuple[Input, ...]:
+        return self.own + self.joined
+
+    def follow(self, key: ForeignKey, rows: Sequence[int]) -> list[int]:
+        frame = self.state.frame(key.table)
+        target = self.state.frame(key.target)
+        columns = [frame.texts(name) for name in key.columns]
+        if key.target_columns == target.table.row_key:
+            index = target.index
+        else:
+            index = {
+                value: place
+                for place, value in enumerate(zip(*(target.texts(name) for name in key.target_columns), strict=True))
+            }
+        return [index.get(tuple(column[row] for column in columns), -1) if row >= 0 else -1 for row in rows]
+
+    def _input(self, path: Path, frame: Frame, column: Column, rows: Sequence[int], own: bool) -> Input:
+        texts = frame.texts(column.name)
+        values = tuple(texts[row] if row >= 0 else None for row in rows)
+        term = ref(path, column.name)
+        return Input(term, column.base, column.kind, values, self.cost(term), own)
+
+    # -- spelling
+
+    def cost(self, term: Term) -> int:
+        """An estimate of the bytes of `term`, the joins that it needs counted."""
+        paths: set[Path] = set()
+        length = _length(term.parts, paths)
+        tables = {path[: i + 1] for path in paths for i in range(len(path))}
+        return length + sum(_JOIN + len(path[-1].target.name) for path in tables)
+
+    def constant(self, value: Value, base: str | None = None) -> Term:
+        """A literal for the goal's column, or beside something of the type `base`."""
+        if base is None:
+            return literal_term(literal(value, self.column.type, context="assign", timezone=self.timezone))
+        return literal_term(literal(value, base, context="compare", timezone=self.timezone))
+
+    @cached_property
+    def scale(self) -> int | None:
+        """The digits after the point that the column rounds to; None where it does not round."""
+        if self.base in INTEGERS:
+            return 0
+        if self.base == "numeric" and "(" in self.column.type:
+            inner = self.column.type[self.column.type.index("(") + 1 : -1].split(",")
+            return int(inner[1]) if len(inner) > 1 else 0
+        return None
+
+
+def literal_term(text: str) -> Term:
+    prec = Prec.UNARY if text.startswith("-") else Prec.CAST if "::" in text else Prec.ATOM
+    return raw(text, prec)
+
+
+def quoted(text: str) -> Term:
+    return raw(literal(text, "text", context="compare"))
+
+
+def as_text(item: Input) -> Term:
+    """The input as a value of type text."""
+    return item.term if item.is_text else cast(item.term, "text")
+
+
+def _length(parts: Iterable[Part], paths: set[Path]) -> int:
+    total = 0
+    for part in parts:
+        if isinstance(part, str):
+            total += len(part.encode())
+        elif isinstance(part, Ref):
+            total += len(part.column)
+            if isinstance(part.key, tuple) and part.key and isinstance(part.key[0], ForeignKey):
+                paths.add(part.key)
+        elif isinstance(part, Query):
+            total += 14 + sum(len(s.text) if isinstance(s.text, str) else 10 for s in part.sources)
+            for term in (*part.select, part.where, part.tail):
+                if term is not None:
+                    total += _length(term.parts, paths) + 6
+    return total
+
+
+@lru_cache(maxsize=100_000)
+def to_number(base: str, text: Value) -> float:
+    """A value as a number: times as microseconds from 2000-01-01 UTC; NaN for NULL and what has none."""
+    if text is None:
+        return math.nan
+    try:
+        if base in TIMES:
+            moment = datetime.datetime.fromisoformat(text).replace(tzinfo=None)
+            return float((moment - datetime.datetime(2000, 1, 1)) // datetime.timedelta(microseconds=1))
+        if base == "boolean":
+            return float(text == "t")
+        return float(text)
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def digits_after_point(text: str) -> int:
+    return len(text.partition(".")[2])
+
+
+def to_decimal(text: str) -> Decimal | None:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+def choose_sample(new: Sequence[Value], old: Sequence[Value] | None, extra: Sequence[int]) -> list[int]:
+    """Places of a diverse sample, ascending: distinct values, extremes, an even spread, and `extra`."""
+    count = len(new)
+    if count <= _SAMPLE:
+        return list(range(count))
+    chosen: dict[int, None] = {}
+    seen: set[tuple[Value, Value]] = set()
+    for place in range(count):
+        pair = (new[place], old[place] if old is not None else None)
+        if pair not in seen:
+            seen.add(pair)
+            chosen.setdefault(place)
+        if len(chosen) >= _SAMPLE // 2:
+            break
+    lengths = [len(text or "") for text in new]
+    chosen.setdefault(lengths.index(max(lengths)))
+    chosen.setdefault(lengths.index(min(lengths)))
+    values = [to_number("numeric", text) for text in new]
+    finite = [place for place in range(count) if math.isfinite(values[place])]
+    if finite:
+        chosen.setdefault(max(finite, key=values.__getitem__))
+        chosen.setdefault(min(finite, key=values.__getitem__))
+    step = count / (_SAMPLE - len(chosen)) if len(chosen) < _SAMPLE else count
+    for i in range(max(0, _SAMPLE - len(chosen))):
+        chosen.setdefault(min(count - 1, int(i * step + step / 2)))
+    for place in extra:
+        chosen.setdefault(place)
+    return sorted(chosen)

@@ -1,0 +1,124 @@
+"""Solve one block: the cheapest statements whose effect is exactly what some segments owe together.
+
+The candidates of all tables concerned go into one cover problem; the chosen ones are then run together,
+in the order in which their rows stand in the stream, before they are believed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from encoder.candidate import Candidate, Element, bytes_of, elements
+from encoder.context import Context
+from encoder.delete import delete_candidates
+from encoder.effect import Effect, RowTuple, TableEffect, table_effects
+from encoder.insert import insert_candidates
+from encoder.sharing import shared_candidates
+from encoder.update import UpdateSearch
+from solver.problem import Budget as SolverBudget
+from solver.problem import Candidate as Choice
+from solver.problem import CoverProblem, NoSolution
+from solver.solve import solve
+from stream.model import TableName
+
+_ORDERS = 24
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Statements that settle a block exactly, with the candidates they come from."""
+
+    candidates: tuple[Candidate, ...]
+    bound: int
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        return tuple(statement for candidate in self.candidates for statement in candidate.statements)
+
+    @property
+    def sequences(self) -> frozenset[TableName]:
+        return frozenset().union(*(candidate.sequences for candidate in self.candidates))
+
+    @property
+    def size(self) -> int:
+        return bytes_of(self.statements)
+
+
+Order = Mapping[TableName, Mapping[RowTuple, int]]
+
+
+def block_candidates(context: Context, owed: Effect, order: Order) -> tuple[list[TableEffect], list[Candidate]]:
+    """What a block owes by table, and everything that the searches propose for it."""
+    parts = table_effects(context.catalog, owed, order)
+    found: list[Candidate] = []
+    for part in parts:
+        found += delete_candidates(context, parts, part)
+        found += UpdateSearch(context, parts, part).candidates()
+        found += insert_candidates(context, parts, part)
+    found += shared_candidates(context, parts)
+    return parts, found
+
+
+def solve_block(context: Context, owed: Effect, order: Order) -> list[Plan]:
+    """Exact plans for `owed` in the present state: the cheapest, and the cheapest that leaves all
+    sequences alone.  [] if nothing exact was found."""
+    parts, candidates = block_candidates(context, owed, order)
+    plans = []
+    still = [candidate for candidate in candidates if not candidate.sequences]
+    pools = [candidates] if len(still) == len(candidates) else [candidates, still]
+    for pool in pools:
+        plan = _cheapest_exact(context, owed, parts, pool)
+        if plan is not None and plan not in plans:
+            plans.append(plan)
+    return plans
+
+
+def _cheapest_exact(
+    context: Context, owed: Effect, parts: Sequence[TableEffect], pool: Sequence[Candidate]
+) -> Plan | None:
+    """Covers in ascending cost until one proves exact when run as a whole; a few tries."""
+    banned: list[frozenset[int]] = []
+    for _ in range(4):
+        cover = _cover(parts, pool, banned)
+        if cover is None:
+            return None
+        chosen, bound = cover
+        if len(chosen) == 1 and chosen[0].covers == elements(parts):
+            return Plan(tuple(chosen), bound)
+        for ordered in itertools.islice(itertools.permutations(chosen), _ORDERS):
+            done = context.lab.observe([s for candidate in ordered for s in candidate.statements])
+            if isinstance(done, Effect) and not owed.minus(done):
+                return Plan(tuple(ordered), bound)
+        indexes = {candidate: index for index, candidate in enumerate(pool)}
+        banned.append(frozenset(indexes[candidate] for candidate in chosen))
+    return None
+
+
+def _cover(
+    parts: Sequence[TableEffect], pool: Sequence[Candidate], banned: Sequence[frozenset[int]]
+) -> tuple[list[Candidate], int] | None:
+    """The cheapest cover by `pool`, none of whose candidates lists is banned as a whole."""
+    numbered = {element: index for index, element in enumerate(_sorted(elements(parts)))}
+    blocked = set().union(*(sorted(group, key=lambda i: -pool[i].size)[:1] for group in banned)) if banned else set()
+    kept = [index for index in range(len(pool)) if index not in blocked]
+    problem = CoverProblem(
+        tuple(
+            Choice(pool[index].size, frozenset(numbered[element] for element in pool[index].covers))
+            for index in kept
+        ),
+        tuple(element[1] == "I" for element in numbered),
+    )
+    try:
+        found = solve(problem, budget=SolverBudget())
+    except NoSolution:
+        return None
+    # Deletes first frees keys, inserts last meets them; beyond that, the order of the searches.
+    return [pool[kept[choice]] for choice in sorted(found.chosen)], found.bound
+
+
+def _sorted(found: frozenset[Element]) -> list[Element]:
+    return sorted(
+        found, key=lambda e: (e[0], e[1], tuple((v is None, v or "") for v in e[2]), -1 if e[3] is None else e[3])
+    )

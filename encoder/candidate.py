@@ -1,0 +1,107 @@
+"""Candidates: statements with what they were seen to do, and the elements that a block owes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from emit.size import size
+from encoder.effect import Effect, RowTuple, TableEffect, table_effects
+from scratch.catalog import Catalog
+from stream.model import TableName
+
+# An element: a row to insert or delete (place None), or one cell to change.
+Element: TypeAlias = tuple[TableName, str, RowTuple, int | None]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """`statements` in order, proved by running them: `covers` are the elements that they settle.
+
+    `sequences` are those that they moved; `kind` says in a word how they were found.
+    """
+
+    statements: tuple[str, ...]
+    covers: frozenset[Element]
+    kind: str
+    sequences: frozenset[TableName] = frozenset()
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", bytes_of(self.statements))
+
+
+def bytes_of(statements: Sequence[str]) -> int:
+    """The bytes of statements in a script, each with its semicolon."""
+    return sum(size(statement) + 1 for statement in statements)
+
+
+def elements(effects: Sequence[TableEffect]) -> frozenset[Element]:
+    """What must be covered: every row that comes or goes and every cell that changes."""
+    found: list[Element] = []
+    for effect in effects:
+        name = effect.table.name
+        found += [(name, "I", row, None) for row in effect.inserts]
+        found += [(name, "D", row, None) for row in effect.deletes]
+        for before, after in effect.updates:
+            found += [
+                (name, "U", before, place)
+                for place, (old, new) in enumerate(zip(before, after, strict=True))
+                if old != new
+            ]
+    return frozenset(found)
+
+
+def footprint(catalog: Catalog, owed: Sequence[TableEffect], done: Effect) -> tuple[frozenset[Element], Effect]:
+    """Which elements of `owed` the effect `done` settles, and what it does besides (harm).
+
+    Harm is given as the effect that would have to follow to mend it: rows back to what they were,
+    or cells on to what they should be.
+    """
+    wanted = {effect.table.name: effect for effect in owed}
+    covered: set[Element] = set()
+    mend = Effect()
+    for effect in table_effects(catalog, done):
+        name = effect.table.name
+        want = wanted.get(name)
+        inserts = set(want.inserts) if want else set()
+        deletes = set(want.deletes) if want else set()
+        updates = dict(want.updates) if want else {}
+        for row in effect.inserts:
+            if row in inserts:
+                covered.add((name, "I", row, None))
+                inserts.discard(row)
+            else:
+                partner = _same_key(effect, row, inserts)
+                mend.add(name, row, -1)
+                if partner is not None:
+                    mend.add(name, partner, 1)
+                    covered.add((name, "I", partner, None))
+        for row in effect.deletes:
+            if row in deletes:
+                covered.add((name, "D", row, None))
+            else:
+                mend.add(name, row, 1)
+        for before, after in effect.updates:
+            right = updates.get(before)
+            goal = list(after)
+            for place, (old, new) in enumerate(zip(before, after, strict=True)):
+                if old == new:
+                    continue
+                if right is not None and right[place] != old:
+                    covered.add((name, "U", before, place))
+                    goal[place] = right[place]
+                else:
+                    goal[place] = old
+            if tuple(goal) != after:
+                mend.add(name, after, -1)
+                mend.add(name, tuple(goal), 1)
+    return frozenset(covered), mend
+
+
+def _same_key(effect: TableEffect, row: RowTuple, rows: set[RowTuple]) -> RowTuple | None:
+    if not effect.table.row_key:
+        return None
+    key = effect.key(row)
+    return next((other for other in rows if effect.key(other) == key), None)

@@ -1,0 +1,36 @@
+"""What the searches of one block share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from encoder.frame import State
+from encoder.trial import Laboratory
+from scratch.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much counted work each kind of search may do; `scale` 1 is the default level."""
+
+    scale: float = 1.0
+
+    def units(self, amount: int) -> int:
+        return int(amount * self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One state of the scratch database with all that is needed to search in it.
+
+    `timezone` is the zone that the replaying session promises, None for no promise.
+    """
+
+    state: State
+    lab: Laboratory
+    timezone: str | None
+    effort: Effort = Effort()
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.state.catalog

@@ -1,0 +1,234 @@
+"""Which rows of which table the inserted rows were made from.
+
+A hypothesis starts with one column of the inserted rows and one column of a table that holds all its
+values: a foreign key and the key that it refers to, two foreign keys to one table, two columns of one
+name.  Where a value stands in several rows, the other columns that agree decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoder.budget import Budget
+from encoder.frame import State
+from encoder.insertion.model import DriverRows, Indexes
+from encoder.insertion.slots import Slot
+from encoder.insertion.spell import INT, TEXT, class_of
+from scratch.catalog import Column, Table
+from stream.model import TableName, Value
+
+# A value of the primary pair may stand in so many rows on average.
+_MAX_SPREAD = 200
+_UNEXPLAINED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Inserted row i was made from row `rows[i]` of the frame of `table`; with `pool` these are rows of it.
+
+    `equal` maps each inserted column that a column of `table` always equals to that column; `column` is
+    the inserted column that the hypothesis started from; `score` estimates the bytes that are left to explain.
+    """
+
+    table: Table
+    rows: Indexes
+    pool: DriverRows | None
+    column: str
+    equal: Mapping[str, str]
+    score: float
+
+    @property
+    def distinct(self) -> bool:
+        return len(np.unique(self.rows)) == len(self.rows)
+
+
+def links(
+    state: State, target: Table, slots: Sequence[Slot], pool: Sequence[DriverRows], budget: Budget
+) -> list[Link]:
+    """All hypotheses that hold, those with the least left to explain first."""
+    finder = _Finder(state, target, slots, budget)
+    found: dict[tuple[TableName, int, bytes], Link] = {}
+    for place, (table, rows) in enumerate([(None, None), *((p.table, p) for p in pool)]):
+        for slot in slots:
+            for name, column in _pairs(state, target, slot, table):
+                link = finder.link(state.catalog[name], slot, column, rows)
+                if link is None:
+                    continue
+                key = (name, place, link.rows.tobytes())
+                if key not in found or found[key].score > link.score:
+                    found[key] = link
+    return sorted(found.values(), key=lambda link: (link.score, link.table.name, link.column))
+
+
+def _pairs(
+    state: State, target: Table, slot: Slot, only: TableName | None
+) -> Iterator[tuple[TableName, str]]:
+    """Columns that `slot` may have been read from; of the table `only`, if given."""
+    if not slot.explicit or (only is None and slot.constant and len(slot.values) > 1) or None in slot.values:
+        return
+    seen: set[tuple[TableName, str]] = set()
+    for pair in _candidates(state, target, slot):
+        if pair not in seen and (only is None or pair[0] == only):
+            seen.add(pair)
+            yield pair
+
+
+def _candidates(state: State, target: Table, slot: Slot) -> Iterator[tuple[TableName, str]]:
+    catalog = state.catalog
+    refers = False
+    for key in target.foreign_keys:
+        if key.columns == (slot.name,):
+            refers = True
+            yield key.target, key.target_columns[0]
+            for other in catalog.referenced_by.get(key.target, ()):
+                if len(other.columns) == 1 and other.target_columns == key.target_columns:
+                    yield other.table, other.columns[0]
+    if slot.sequence is not None:
+        return
+    kind = class_of(slot.column)
+    if kind == INT and refers:
+        return
+    loose = kind == INT and slot.name.endswith("id")
+    for name in catalog:
+        table = catalog[name]
+        column = table.by_name.get(slot.name)
+        if column is not None and column.base == slot.column.base and column.base != "boolean":
+            yield name, slot.name
+        if loose and len(table.primary_key) == 1 and class_of(table.by_name[table.primary_key[0]]) == INT:
+            yield name, table.primary_key[0]
+
+
+class _Finder:
+    def __init__(self, state: State, target: Table, slots: Sequence[Slot], budget: Budget) -> None:
+        self.state = state
+        self.target = target
+        self.slots = [slot for slot in slots if slot.explicit]
+        self.budget = budget
+        self.indexes: dict[tuple[TableName, str], dict[Value, list[int]]] = {}
+
+    def index(self, table: Table, column: str) -> dict[Value, list[int]]:
+        key = (table.name, column)
+        if key not in self.indexes:
+            index: dict[Value, list[int]] = {}
+            for row, text in enumerate(self.state.frame(table.name).texts(column)):
+                index.setdefault(text, []).append(row)
+            self.indexes[key] = index
+            self.budget.spend(self.state.frame(table.name).size)
+        return self.indexes[key]
+
+    def link(self, table: Table, slot: Slot, column: str, pool: DriverRows | None) -> Link | None:
+        index = self.index(table, column)
+        values = slot.values
+        if not all(value in index for value in values):
+            return None
+        options = [index[value] for value in values]
+        if pool is not None:
+            inside = set(pool.rows.tolist())
+            options = [[row for row in rows if row in inside] for rows in options]
+            if not all(options):
+                return None
+        total = sum(map(len, options))
+        if total > _MAX_SPREAD * len(values) or not self.budget.spend(total):
+            return None
+        rows = self._settle(table, options)
+        if rows is None:
+            return None
+        found = np.array(rows, dtype=np.int64)
+        equal = self._equal(table, found)
+        return Link(table, found, pool, slot.name, equal, self._score(table, found, equal, pool))
+
+    def _settle(self, table: Table, options: list[list[int]]) -> list[int] | None:
+        """One row out of each of `options`, by the columns that agree."""
+        if all(len(rows) == 1 for rows in options):
+            return [rows[0] for rows in options]
+        frame = self.state.frame(table.name)
+        votes = [
+            (slot.values, frame.texts(name)) for slot in self.slots for name in _namesakes(self.state, self.target, slot, table)
+        ]
+        best: list[list[int]] = []
+        for place, rows in enumerate(options):
+            if len(rows) > 1:
+                scores = [sum(texts[row] == values[place] for values, texts in votes) for row in rows]
+                top = max(scores)
+                rows = [row for row, score in zip(rows, scores, strict=True) if score == top]
+            best.append(rows)
+        if all(len(rows) == 1 for rows in best):
+            return [rows[0] for rows in best]
+        return self._by_group(table, best) or _in_turn(best)
+
+    def _by_group(self, table: Table, options: list[list[int]]) -> list[int] | None:
+        """The only choice whose rows all hold one value of some foreign key or short code."""
+        frame = self.state.frame(table.name)
+        for column in _grouping(table):
+            texts = frame.texts(column.name)
+            shared = set.intersection(*({texts[row] for row in rows} for rows in options))
+            for value in sorted(shared, key=lambda text: (text is None, text or "")):
+                left = [[row for row in rows if texts[row] == value] for rows in options]
+                if all(len(rows) == 1 for rows in left):
+                    return [rows[0] for rows in left]
+        return None
+
+    def _equal(self, table: Table, rows: Indexes) -> dict[str, str]:
+        frame = self.state.frame(table.name)
+        found: dict[str, str] = {}
+        places = rows.tolist()
+        for slot in self.slots:
+            names = [column.name for column in table.columns if _compatible(column, slot.column)]
+            for name in sorted(names, key=lambda name: (name != slot.name, len(name), name)):
+                texts = frame.texts(name)
+                if all(texts[row] == value for row, value in zip(places, slot.values, strict=True)):
+                    found[slot.name] = name
+                    break
+        return found
+
+    def _score(self, table: Table, rows: Indexes, equal: Mapping[str, str], pool: DriverRows | None) -> float:
+        left = 0.0
+        for slot in self.slots:
+            if slot.constant or slot.name in equal or slot.in_step:
+                continue
+            drawn = slot.sequence is not None
+            left += 10 if drawn else min(_UNEXPLAINED, sum(len(value or "NULL") for value in slot.values))
+        total = self.state.frame(table.name).size if pool is None else len(pool.rows)
+        left += 0 if len(np.unique(rows)) == total else 25
+        return left - (15 if pool is not None and pool.cte else 0)
+
+
+def _in_turn(options: list[list[int]]) -> list[int] | None:
+    """Equal choices are taken in turn, where there are as many rows as choices."""
+    taken: dict[tuple[int, ...], int] = {}
+    found = []
+    for rows in options:
+        key = tuple(rows)
+        place = taken.get(key, 0)
+        if place >= len(rows):
+            return None
+        found.append(rows[place])
+        taken[key] = place + 1
+    return found if all(taken[key] == len(key) for key in taken) else None
+
+
+def _compatible(one: Column, other: Column) -> bool:
+    """Whether equal texts of the two columns are equal values that INSERT converts."""
+    kind = class_of(one)
+    if kind != class_of(other):
+        return False
+    return one.base == other.base or kind == INT or (kind == TEXT and one.kind == other.kind == "S")
+
+
+def _namesakes(state: State, target: Table, slot: Slot, table: Table) -> list[str]:
+    """Columns of `table` that may well hold the same as `slot`: of its name, or foreign keys to the same table."""
+    found = {slot.name} if slot.name in table.by_name else set()
+    for key in target.foreign_keys:
+        if key.columns == (slot.name,):
+            if key.target == table.name:
+                found.update(key.target_columns)
+            found.update(other.columns[0] for other in table.foreign_keys if other.target == key.target)
+    return sorted(found)
+
+
+def _grouping(table: Table) -> list[Column]:
+    names = {key.columns[0] for key in table.foreign_keys if len(key.columns) == 1}
+    return [column for column in table.columns if column.name in names or column.base == "boolean" or column.kind == "S"]

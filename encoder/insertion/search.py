@@ -1,0 +1,89 @@
+"""The search for the shortest INSERT of given rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from emit.render import render
+from emit.term import Query
+from encoder.budget import Budget
+from encoder.frame import State
+from encoder.insertion.aggregate import aggregate_proposals
+from encoder.insertion.cross import cross_proposals
+from encoder.insertion.evidence import links
+from encoder.insertion.layout import layouts
+from encoder.insertion.model import DriverRows, InsertGoal, Proposal, Sequences
+from encoder.insertion.single import single_proposals
+from encoder.insertion.slots import make_slots
+from encoder.insertion.spell import Speller
+from encoder.insertion.task import Task
+from encoder.insertion.values import values_inserts
+from encoder.insertion.vectors import spell_rows
+
+__all__ = ["DriverRows", "InsertGoal", "Proposal", "Sequences", "propose_inserts"]
+
+# How many hypotheses on the rows' origin are followed up.
+_FOLLOWED = 6
+_WIDE = 200
+
+
+def propose_inserts(
+    state: State,
+    goal: InsertGoal,
+    sequences: Sequences,
+    *,
+    budget: Budget,
+    timezone: str | None,
+    keep: int = 8,
+    pool: Sequence[DriverRows] = (),
+) -> list[Proposal]:
+    """Statements that should insert the rows of `goal` into `state`, shortest first.
+
+    The plain VALUES statements are always among them, so the list is empty only where no INSERT
+    can give the ids (an ALWAYS identity whose sequence stands elsewhere).  Of the others the `keep`
+    shortest are given.  `budget` is spent by the searches for sources in cells compared.
+    """
+    target = state.catalog[goal.table]
+    task = Task(state, target, tuple(make_slots(state, goal, sequences)), Speller(timezone), budget, timezone)
+    plain = _shortest(values_inserts(target, task.slots, task.spell), 2)
+    found = _shortest([*_literal(task), *_drawn(task, pool)], keep)
+    return _shortest([*plain, *found], keep + len(plain))
+
+
+def _shortest(proposals: Sequence[Proposal], keep: int) -> list[Proposal]:
+    """Each text once, the shortest first."""
+    texts = {render(proposal.statement): proposal for proposal in reversed(proposals)}
+    ordered = sorted(texts, key=lambda text: (len(text.encode()), text))
+    return [texts[text] for text in ordered[:keep]]
+
+
+def _literal(task: Task) -> Iterator[Proposal]:
+    """Statements that say everything themselves, their varying columns once."""
+    drawing = task.sequences
+    constants = task.constants() if task.count > 1 else {}
+    varying = [slot for slot in task.slots if slot.explicit and not slot.default and slot.name not in constants]
+    by_sequence = [slot for slot in varying if slot.sequence is None]
+    sets = [by_sequence] if drawing and all(slot.in_step for slot in drawing) else []
+    for chosen in [varying, *sets] if len(by_sequence) != len(varying) else [varying]:
+        for spelled in spell_rows(chosen, task.count, task.spell):
+            terms = constants | spelled.terms
+            for slot in task.slots:
+                if slot.default and slot.explicit:
+                    terms[slot.name] = task.spell.top(slot.values[0], slot.column)
+            draws = all(slot.in_step for slot in drawing)
+            for layout in layouts(task.slots, terms, draws):
+                query = Query(layout.select, spelled.sources)
+                yield task.insert(layout, query, conflict=False, note="literal")
+
+
+def _drawn(task: Task, pool: Sequence[DriverRows]) -> Iterator[Proposal]:
+    """Statements over rows of tables, the likeliest sources first."""
+    hypotheses = links(task.state, task.target, task.slots, pool, task.budget)
+    followed = 0
+    for link in hypotheses:
+        if not link.distinct or followed == _FOLLOWED or task.budget.left <= 0:
+            continue
+        followed += 1
+        yield from single_proposals(task, link)
+    yield from cross_proposals(task, hypotheses)
+    yield from aggregate_proposals(task)

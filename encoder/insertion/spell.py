@@ -1,0 +1,110 @@
+"""Values as an INSERT spells them: where the target's type is known, and where it is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from emit.literal import literal, quote
+from emit.term import Prec, Term, cast, raw
+from scratch.catalog import Column
+from stream.model import Value
+
+INTEGERS = frozenset({"smallint", "integer", "bigint"})
+_NUMBERS = frozenset({"numeric", "real", "double precision"})
+# What a column of a subquery can hold so that INSERT converts it to the target's type by itself.
+INT, NUMBER, BOOL, TEXT = "int", "numeric", "bool", "text"
+
+_SHORT = {
+    "integer": "int",
+    "smallint": "int2",
+    "bigint": "int8",
+    "double precision": "float",
+    "real": "float4",
+    "boolean": "bool",
+    "character varying": "varchar",
+    "character": "bpchar",
+    "timestamp with time zone": "timestamptz",
+    "timestamp without time zone": "timestamp",
+    "time with time zone": "timetz",
+    "time without time zone": "time",
+    "bit varying": "varbit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Speller:
+    """`timezone`: the session time zone that literals may rely on, if any."""
+
+    timezone: str | None = None
+
+    def top(self, value: Value, column: Column) -> Term:
+        """`value` in the INSERT's own VALUES or select list, where an untyped literal becomes `column`'s type."""
+        text = literal(value, _literal_type(column), context="assign", timezone=self.timezone)
+        return raw(text, _precedence(text))
+
+    def typed(self, value: Value, column: Column) -> Term:
+        """`value` with its type, wherever it stands."""
+        text = literal(value, column.base, context="bare", timezone=self.timezone)
+        return raw(text, _precedence(text))
+
+
+def _literal_type(column: Column) -> str:
+    """The type with its modifier, which lets a literal drop what the modifier restores; not for a domain."""
+    return column.type if re.sub(r"\([^)]*\)", "", column.type) == column.base else column.base
+
+
+def _precedence(text: str) -> Prec:
+    """How tightly a literal binds: `'…'::date` and `-1` are literals too."""
+    if "::" in text and text[-1] != "'":
+        return Prec.CAST
+    return Prec.UNARY if text[0] == "-" else Prec.ATOM
+
+
+def class_of(column: Column) -> str:
+    """The class of a subquery's column that holds values of `column`."""
+    if column.base in INTEGERS:
+        return INT
+    if column.base in _NUMBERS:
+        return NUMBER
+    return BOOL if column.base == "boolean" else TEXT
+
+
+def read(term: Term, kind: str, column: Column) -> Term:
+    """`term`, a value of class `kind`, made fit for being inserted into `column`."""
+    if column.kind == "S" or kind == class_of(column) != TEXT or (kind == INT and class_of(column) == NUMBER):
+        return term
+    return cast(term, short_type(column.base))
+
+
+def short_type(base: str) -> str:
+    """The shortest name of a type without modifier."""
+    stem = base.removesuffix("[]")
+    return _SHORT.get(stem, stem) + base[len(stem) :]
+
+
+def array(values: Sequence[Value], kind: str) -> str:
+    """'{…}'::kind[]"""
+    name = "int8" if kind == INT and any(abs(int(value or 0)) >= 1 << 31 for value in values) else kind
+    return f"{quote('{' + ','.join(_element(value, kind) for value in values) + '}')}::{name}[]"
+
+
+def _element(value: Value, kind: str) -> str:
+    if value is None:
+        return "NULL"
+    plain = value and value.lower() != "null" and value.strip() == value and not set(value) & set('{},"\\')
+    if kind != TEXT or plain:
+        return value
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def cell(value: Value, kind: str) -> str:
+    """A value inside FROM(VALUES(…)) whose column shall be of class `kind`."""
+    if value is None:
+        return "NULL"
+    if kind == BOOL:
+        return "true" if value == "t" else "false"
+    if kind == TEXT or value in ("NaN", "Infinity", "-Infinity"):
+        return quote(value)
+    return value

@@ -1,0 +1,139 @@
+"""What the parts of one search for an INSERT share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from emit.term import Insert, Query, Source, Term, op, raw, ref
+from encoder.assignment.model import Expression
+from encoder.assignment.search import Goal, find_expressions
+from encoder.budget import Budget
+from encoder.frame import State
+from encoder.insertion.derive import plus, size_of
+from encoder.insertion.evidence import Link
+from encoder.insertion.layout import Layout, source_of
+from encoder.insertion.model import Proposal
+from encoder.insertion.order import Order
+from encoder.insertion.slots import Slot
+from encoder.insertion.spell import INT, Speller, class_of
+from encoder.selection.lower import Where, lower
+from encoder.selection.model import Labels, Path, Selection
+from encoder.selection.search import find_selections
+from scratch.catalog import Table
+
+CONFLICT = raw("ON CONFLICT DO NOTHING")
+
+
+@dataclass(frozen=True)
+class Task:
+    state: State
+    target: Table
+    slots: tuple[Slot, ...]
+    spell: Speller
+    budget: Budget
+    timezone: str | None
+
+    @property
+    def count(self) -> int:
+        return len(self.slots[0].values) if self.slots else 0
+
+    @property
+    def sequences(self) -> list[Slot]:
+        return [slot for slot in self.slots if slot.sequence is not None]
+
+    def constants(self) -> dict[str, Term]:
+        """A term for every column that holds one value in all rows."""
+        return {
+            slot.name: self.spell.top(slot.values[0], slot.column)
+            for slot in self.slots
+            if slot.explicit and slot.values and slot.constant
+        }
+
+    def insert(self, layout: Layout, query: Query, *, conflict: bool, note: str) -> Proposal:
+        statement = Insert(source_of(self.target, ()), layout.columns, query, CONFLICT if conflict else None)
+        return Proposal(statement, layout.uses, note)
+
+    def express(self, link: Link, slot: Slot) -> Expression | None:
+        """`slot` over the rows of `link`: equal columns and offsets first, then whatever synthesis finds."""
+        if slot.name in link.equal:
+            return own(link.equal[slot.name])
+        offset = self._offset(link, slot)
+        if offset is not None:
+            return offset
+        rows, first, inverse = np.unique(link.rows, return_index=True, return_inverse=True)
+        new = [slot.values[place] for place in first.tolist()]
+        if any(new[at] != value for at, value in zip(inverse.tolist(), slot.values, strict=True)):
+            return None
+        goal = Goal(slot.column, rows, new)
+        found = find_expressions(self.state, link.table.name, goal, budget=self.budget, timezone=self.timezone)
+        return min(found, key=lambda e: (e.size + 12 * len(e.paths), str(e.term)), default=None)
+
+    def _offset(self, link: Link, slot: Slot) -> Expression | None:
+        """A whole number away from an integer column."""
+        if class_of(slot.column) != INT or None in slot.values or self.count < 2:
+            return None
+        frame = self.state.frame(link.table.name)
+        wanted = [int(value or 0) for value in slot.values]
+        for column in link.table.columns:
+            if class_of(column) != INT:
+                continue
+            texts = frame.texts(column.name)
+            values = [texts[row] for row in link.rows.tolist()]
+            if None in values:
+                continue
+            offsets = {a - int(b or 0) for a, b in zip(wanted, values, strict=True)}
+            if len(offsets) == 1:
+                term = plus(ref((), column.name), offsets.pop())
+                return Expression(term, frozenset(), size_of(term) + len(column.name))
+        return None
+
+    def selections(self, table: Table, labels: Labels, keep: int = 3) -> list[Selection]:
+        if not labels.must_not.any():
+            return [Selection(((),), 0)]
+        found = find_selections(self.state, table.name, labels, budget=self.budget, timezone=self.timezone)
+        return found[:keep]
+
+    def lowered(self, table: Table, selection: Selection, needed: frozenset[Path]) -> list[Where]:
+        return lower(self.state.catalog, table.name, selection, needed=needed)
+
+
+def own(column: str) -> Expression:
+    """A column of the row itself."""
+    return Expression(ref((), column), frozenset(), len(column.encode()))
+
+
+def sort_keys(order: Order, key: object = ()) -> list[tuple[Term, bool]]:
+    return [(ref(key, column), falls) for column, falls in order.keys]
+
+
+def order_by(keys: Sequence[tuple[Term, bool]], select: Sequence[Term] = ()) -> Term:
+    """ORDER BY; a key that `select` holds is named by its place."""
+    parts: list[object] = ["ORDER BY"]
+    for place, (term, falls) in enumerate(keys):
+        parts += [","] if place else []
+        parts += [str(select.index(term) + 1)] if term in select else list(term.parts)
+        parts += ["DESC"] if falls else []
+    return Term(tuple(parts))  # type: ignore[arg-type]
+
+
+def row_number(keys: Sequence[tuple[Term, bool]], offset: int) -> Term:
+    """row_number()OVER(ORDER BY …)+offset"""
+    inside = order_by(keys).parts if keys else ()
+    return plus(Term(("row_number()OVER(", *inside, ")")), offset)
+
+
+Tail = Callable[[Layout], Term | None]
+
+
+def with_join(where: Term | None, condition: Term) -> Term:
+    return condition if where is None else op(condition, "AND", where)
+
+
+def replaced(sources: Sequence[Source], name: str) -> tuple[Source, ...]:
+    """`sources` with the row's own source read under another name."""
+    return tuple(
+        Source((), name, source.columns) if source.key == () else source for source in sources
+    )

@@ -1,0 +1,244 @@
+"""Short ways to write down rows that no table helps with: few columns said, the others derived.
+
+The varying columns of n rows are vectors.  Some are *bases*: they stand in FROM(VALUES…), in unnest or
+in generate_series, once.  The others follow from a base by an expression.  Which ones should be
+bases is a small facility location problem, solved by local search on estimated bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from emit.literal import quote
+from emit.term import Query, Source, Term, raw, ref
+from encoder.insertion.derive import Derived, derive, size_of
+from encoder.insertion.slots import Slot
+from encoder.insertion.spell import BOOL, INT, NUMBER, TEXT, Speller, array, cell, class_of
+from stream.model import Value
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+# The text around a source with its alias: FROM, parentheses.
+_SOURCE = 18
+_MAX_BASES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A vector that FROM may hold.  `cost` estimates its bytes there."""
+
+    values: tuple[Value, ...]
+    kind: str
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """`sources` of a FROM (its rows in the order of the goal's) and a term for every varying column."""
+
+    sources: tuple[Source, ...]
+    terms: dict[str, Term]
+
+
+def spell_rows(slots: Sequence[Slot], count: int, spell: Speller) -> list[Spelled]:
+    """Ways to write `count` rows of the columns `slots`, likely shortest first; empty where VALUES is no worse."""
+    if not slots:
+        return []
+    bases = _bases(slots, count)
+    table = [[derive(base.values, base.kind, slot, spell) for slot in slots] for base in bases]
+    alone = [derive((), INT, slot, spell) for slot in slots]
+    chosen = _choose(bases, table, alone, len(slots))
+    if chosen is None:
+        return []
+    used = sorted(chosen)
+    names = list(_LETTERS[: len(used)])
+    if len(used) > len(_LETTERS):
+        return []
+    terms: dict[str, Term] = {}
+    for place, slot in enumerate(slots):
+        options = [(d.cost, i, d) for i in used if (d := table[i][place]) is not None]
+        own = alone[place]
+        if own is not None:
+            options.append((own.cost, -1, own))
+        _, base, derived = min(options, key=lambda option: option[:2])
+        operand = raw("?") if base < 0 else ref("v", names[used.index(base)])
+        terms[slot.name] = derived.build(operand)
+    return [Spelled((source,), terms) for source in _sources([bases[i] for i in used], names, count)]
+
+
+def _bases(slots: Sequence[Slot], count: int) -> list[Base]:
+    """Every distinct column, what is left of texts without their common ends, and the row's number."""
+    found: dict[tuple[str, tuple[Value, ...]], Base] = {}
+
+    def add(values: tuple[Value, ...], kind: str) -> None:
+        if (kind, values) not in found and len(found) < _MAX_BASES:
+            found[kind, values] = Base(values, kind, _cost(values, kind))
+
+    for slot in slots:
+        add(slot.values, class_of(slot.column))
+    for slot in slots:
+        if class_of(slot.column) == TEXT and None not in slot.values:
+            texts = [value or "" for value in slot.values]
+            start, end = _common_ends(texts)
+            if start + end > 4 and count > 1:
+                add(tuple(text[start : len(text) - end] for text in texts), TEXT)
+                digits = tuple(text[start : len(text) - end] for text in texts)
+                if all(digit.isdecimal() and (digit == "0" or digit[0] != "0") for digit in digits):
+                    add(digits, INT)
+    if count == 1:
+        for text in _repeated([slot.values[0] or "" for slot in slots if class_of(slot.column) == TEXT]):
+            add((text,), TEXT)
+    elif count > 2:
+        for first in (0, 1):
+            add(tuple(str(first + place) for place in range(count)), INT)
+    return list(found.values())
+
+
+def _common_ends(texts: Sequence[str]) -> tuple[int, int]:
+    """How many characters all texts share at their start and, beyond those, at their end."""
+    low, high = min(texts), max(texts)
+    shortest = min(map(len, texts))
+    start = next((i for i in range(shortest) if low[i] != high[i]), shortest)
+    turned = [text[start:][::-1] for text in texts]
+    low, high = min(turned), max(turned)
+    room = shortest - start
+    return start, next((i for i in range(room) if low[i] != high[i]), room)
+
+
+def _repeated(texts: Sequence[str]) -> list[str]:
+    """Long parts that occur in two of the texts, longest first."""
+    found = set()
+    for place, one in enumerate(texts):
+        for other in texts[place + 1 :]:
+            part = _longest_common(one, other)
+            if len(part) > 12:
+                found.add(part)
+    return sorted(found, key=lambda part: (-len(part), part))[:8]
+
+
+def _longest_common(one: str, other: str) -> str:
+    """The longest common substring, grown from matches of eight characters."""
+    short, long = sorted((one, other), key=len)
+    best = ""
+    seeds = {long[i : i + 8]: i for i in range(len(long) - 8, -1, -1)}
+    place = 0
+    while place + max(8, len(best)) <= len(short):
+        at = seeds.get(short[place : place + 8])
+        while at is not None and at >= 0:
+            length = 8
+            while place + length < len(short) and at + length < len(long) and short[place + length] == long[at + length]:
+                length += 1
+            if length > len(best):
+                best = short[place : place + length]
+            at = long.find(short[place : place + 8], at + 1)
+        place += 1
+    return best
+
+
+def _cost(values: tuple[Value, ...], kind: str) -> int:
+    if kind == INT and _progression(values) is not None:
+        return 8
+    return 3 + sum(len(cell(value, kind).encode()) + 1 for value in values)
+
+
+def _progression(values: tuple[Value, ...]) -> tuple[int, int, int] | None:
+    """First, last and step of an arithmetic progression of integers."""
+    if len(values) < 3 or None in values:
+        return None
+    numbers = [int(value or 0) for value in values]
+    step = numbers[1] - numbers[0]
+    if step == 0 or any(b - a != step for a, b in zip(numbers, numbers[1:], strict=False)):
+        return None
+    return numbers[0], numbers[-1], step
+
+
+def _choose(
+    bases: Sequence[Base],
+    table: Sequence[Sequence[Derived | None]],
+    alone: Sequence[Derived | None],
+    width: int,
+) -> set[int] | None:
+    """The bases to write: add or drop one at a time while that saves bytes."""
+
+    def total(chosen: set[int]) -> float:
+        cost = float(_SOURCE * bool(chosen) + sum(bases[i].cost for i in chosen))
+        # More than one base keeps generate_series from being the whole source.
+        if len(chosen) > 1:
+            cost += sum(_cells(bases[i]) - bases[i].cost for i in chosen)
+        for place in range(width):
+            own = alone[place]
+            costs = [d.cost for i in chosen if (d := table[i][place]) is not None]
+            if own is not None:
+                costs.append(own.cost)
+            if not costs:
+                return float("inf")
+            cost += min(costs)
+        return cost
+
+    starts = [set(range(width)) & set(range(len(bases)))]
+    starts += [{i} for i in range(len(bases))]
+    best: set[int] | None = None
+    best_cost = float("inf")
+    for start in starts:
+        chosen, cost = set(start), total(start)
+        while cost < float("inf"):
+            moves = [chosen ^ {i} for i in range(len(bases))]
+            costs = [total(move) if move else float("inf") for move in moves]
+            at = min(range(len(moves)), key=costs.__getitem__)
+            if costs[at] >= cost:
+                break
+            chosen, cost = moves[at], costs[at]
+        if cost < best_cost:
+            best, best_cost = chosen, cost
+    return best
+
+
+def _cells(base: Base) -> int:
+    return 3 + sum(len(value or "NULL") + 1 for value in base.values)
+
+
+def _sources(bases: Sequence[Base], names: list[str], count: int) -> list[Source]:
+    """The sources that hold `bases` as columns `names`."""
+    columns = tuple(names)
+    if count == 1:
+        select = tuple(raw(cell(base.values[0], base.kind)) for base in bases)
+        return [Source("v", Query(select, names=columns), columns)]
+    lines = zip(*([cell(value, base.kind) for value in base.values] for base in bases), strict=True)
+    values = "(VALUES" + ",".join(f"({','.join(line)})" for line in lines) + ")"
+    found = [_aliased(values, columns, single=False)]
+    if all(base.kind != NUMBER and base.kind != BOOL for base in bases):
+        arrays = ",".join(array(base.values, base.kind) for base in bases)
+        found.append(_aliased(f"unnest({arrays})", columns, single=len(bases) == 1))
+    if len(bases) == 1:
+        found.extend(_aliased(text, columns, single=True) for text in _functions(bases[0]))
+    return sorted(found, key=lambda source: _source_size(source))
+
+
+def _functions(base: Base) -> list[str]:
+    """Set-returning functions that give the values of one base in order."""
+    progression = _progression(base.values)
+    if base.kind == INT and progression is not None:
+        first, last, step = progression
+        return [f"generate_series({first},{last}{'' if step == 1 else f',{step}'})"]
+    if base.kind != TEXT or None in base.values:
+        return []
+    texts = [value or "" for value in base.values]
+    separator = next((mark for mark in ",;|~ " if not any(mark in text for text in texts)), None)
+    if separator is None:
+        return []
+    return [f"string_to_table({quote(separator.join(texts))},'{separator}')"]
+
+
+def _aliased(text: str, columns: tuple[str, ...], *, single: bool) -> Source:
+    if single:  # a function's alias names its one column too
+        return Source("v", raw(text), columns, alias=columns[0])
+    return Source("v", raw(text), columns, alias="v", alias_columns=columns)
+
+
+def _source_size(source: Source) -> int:
+    text = source.text
+    assert isinstance(text, Term)
+    return size_of(text) + len(source.alias or "") + 2 * len(source.alias_columns) + bool(source.alias_columns)
+
+
+Build = Callable[[Term], Term]

@@ -1,0 +1,224 @@
+"""Statements that name every row and value: the floor that always exists.
+
+Rows are named by their key, new values by literals.  Grouped where several rows change alike, joined
+to a VALUES list where they do not.  Tables without a key are handled by whole rows: what goes is
+deleted by its full description, with all its twins, and what should stay of them is put back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from emit.literal import literal, table_name
+from emit.term import (
+    Delete,
+    Insert,
+    Prec,
+    Source,
+    Statement,
+    Term,
+    Update,
+    cast,
+    conjoin,
+    in_values,
+    is_null,
+    op,
+    raw,
+    ref,
+    separate,
+    tuple_of,
+)
+from encoder.effect import Key, RowTuple, TableEffect, key_of
+from encoder.frame import Frame
+from scratch.catalog import ALWAYS, Column, Table
+from stream.model import Value
+
+# Types that have no equality operator, or one that says less than identity.
+_BY_TEXT = frozenset({"json", "xml", "point", "polygon", "path", "line", "lseg", "box", "circle"})
+
+
+def source_of(table: Table, key: object = ()) -> Source:
+    """`table` as a row source."""
+    return Source(key, table_name(*table.name), tuple(column.name for column in table.columns))
+
+
+def constant(value: Value, column: Column, timezone: str | None, context: str = "assign") -> Term:
+    """`value` as a literal of the column's type.
+
+    The zone may be left out of a timestamptz only under a promised `timezone`.
+    """
+    text = literal(value, column.type, context=context, timezone=timezone)  # type: ignore[arg-type]
+    prec = Prec.UNARY if text.startswith("-") else Prec.CAST if "::" in text else Prec.ATOM
+    return raw(text, prec)
+
+
+def equals(column: Column, value: Value, timezone: str | None) -> Term:
+    """A condition that holds for exactly this value of the column."""
+    own = ref((), column.name)
+    if value is None:
+        return is_null(own)
+    if column.base in _BY_TEXT:
+        return op(cast(own, "text"), "=", raw(literal(value, "text", context="compare", timezone=timezone)))
+    return op(own, "=", constant(value, column, timezone, "compare"))
+
+
+def by_keys(table: Table, keys: Sequence[Key], timezone: str | None) -> Term:
+    """The condition that names rows by their key: IN, or row values for a key of several columns."""
+    columns = [table.by_name[name] for name in table.row_key]
+    left = tuple_of([ref((), column.name) for column in columns])
+    values = [
+        tuple_of([constant(value, column, timezone, "compare") for value, column in zip(key, columns, strict=True)])
+        for key in keys
+    ]
+    return in_values(left, values)
+
+
+def whole_row(table: Table, row: RowTuple, timezone: str | None) -> Term:
+    """The condition that describes a row by all its columns."""
+    term = conjoin([equals(column, value, timezone) for column, value in zip(table.stored, row, strict=True)])
+    assert term is not None
+    return term
+
+
+def insert_rows(table: Table, inserted: Sequence[RowTuple], timezone: str | None) -> Insert:
+    """One INSERT of all rows in order, columns that are null in every row and have no default left out."""
+    kept = [
+        place
+        for place, column in enumerate(table.stored)
+        if column.identity != ALWAYS
+        and not (column.default is None and not column.identity and all(row[place] is None for row in inserted))
+    ]
+    columns = [table.stored[place] for place in kept]
+    lines = [
+        Term(
+            (
+                "(",
+                *separate([constant(row[place], column, timezone) for place, column in zip(kept, columns, strict=True)]),
+                ")",
+            )
+        )
+        for row in inserted
+    ]
+    names = tuple(column.name for column in columns)
+    all_names = tuple(column.name for column in table.columns)
+    return Insert(
+        source_of(table),
+        () if names == all_names[: len(names)] else names,
+        Term(("VALUES", *separate(lines))),
+    )
+
+
+def delete_rows(table: Table, deleted: Sequence[RowTuple], frame: Frame | None, timezone: str | None) -> list[Statement]:
+    """DELETE by key; by full description, with twins put back, where there is no key."""
+    if table.row_key:
+        keys = [key_of(table, row) for row in deleted]
+        return [Delete(source_of(table), where=by_keys(table, keys, timezone))]
+    standing = Counter(frame.keys) if frame is not None else Counter()
+    statements: list[Statement] = []
+    back: list[RowTuple] = []
+    for row, count in Counter(deleted).items():
+        statements.append(Delete(source_of(table), where=whole_row(table, row, timezone)))
+        back.extend([row] * max(0, standing[row] - count))
+    if back:
+        statements.append(insert_rows(table, back, timezone))
+    return statements
+
+
+def changed_places(before: RowTuple, after: RowTuple) -> tuple[int, ...]:
+    return tuple(place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new)
+
+
+def grouped_updates(
+    table: Table, pairs: Sequence[tuple[RowTuple, RowTuple]], timezone: str | None
+) -> list[tuple[Update, tuple[tuple[RowTuple, RowTuple], ...]]]:
+    """One UPDATE for the rows that get the same new values in the same columns, with its rows."""
+    groups: dict[tuple[tuple[int, Value], ...], list[tuple[RowTuple, RowTuple]]] = {}
+    for before, after in pairs:
+        change = tuple((place, after[place]) for place in changed_places(before, after))
+        groups.setdefault(change, []).append((before, after))
+    return [
+        (set_constants(table, change, by_keys(table, [key_of(table, row) for row, _ in rows], timezone), timezone), tuple(rows))
+        for change, rows in groups.items()
+    ]
+
+
+def set_constants(
+    table: Table, change: Iterable[tuple[int, Value]], where: Term | None, timezone: str | None
+) -> Update:
+    sets = tuple(
+        ((table.stored[place].name,), constant(value, table.stored[place], timezone)) for place, value in change
+    )
+    return Update(source_of(table), sets, where=where)
+
+
+_VALUE_NAMES = "vwyzpqrstuabcdefghjklmn"
+# Types whose literals in a VALUES list keep their type without a cast.
+_INTEGER_BASES = frozenset({"smallint", "integer", "bigint"})
+_TEXT_BASES = frozenset({"text", "character varying"})
+
+
+def values_update(
+    table: Table, pairs: Sequence[tuple[RowTuple, RowTuple]], places: Sequence[int], timezone: str | None
+) -> Update | None:
+    """UPDATE … FROM(VALUES(key,new…),…): the given columns of each row by its own values.
+
+    None for a table without a single-column key, or where rows change their key.
+    """
+    if not table.row_key or len(places) + len(table.row_key) > len(_VALUE_NAMES):
+        return None
+    stored = {column.name: place for place, column in enumerate(table.stored)}
+    key_places = [stored[name] for name in table.row_key]
+    taken = {column.name for column in table.columns}
+    letters = [letter for letter in ("i", *_VALUE_NAMES, "o", "x") if letter not in taken]
+    if len(letters) < len(key_places) + len(places) + 1:
+        return None
+    names = letters[: len(key_places) + len(places)]
+    listed = [*key_places, *places]
+    lines = []
+    for index, (before, after) in enumerate(pairs):
+        cells = [
+            _listed_value((before if place in key_places else after)[place], table.stored[place], timezone, index == 0)
+            for place in listed
+        ]
+        lines.append(Term(("(", *separate(cells), ")")))
+    source = Source("v", Term(("(", "VALUES", *separate(lines), ")")), tuple(names), "x", tuple(names))
+    sets = tuple(
+        ((table.stored[place].name,), _cast_back(ref("v", name), table.stored[place]))
+        for place, name in zip(places, names[len(key_places) :], strict=True)
+    )
+    where = conjoin(
+        [
+            op(_cast_back(ref("v", name), table.stored[place]), "=", ref((), table.stored[place].name))
+            for place, name in zip(key_places, names, strict=False)
+        ]
+    )
+    return Update(source_of(table), sets, (source,), where)
+
+
+def _listed_value(value: Value, column: Column, timezone: str | None, first: bool) -> Term:
+    """A value in a VALUES list, where no column gives it its type."""
+    if value is None:
+        return raw("null::" + column.base, Prec.CAST) if first and column.base in _INTEGER_BASES else raw("null")
+    if column.base in _INTEGER_BASES:
+        return raw(value, Prec.UNARY if value.startswith("-") else Prec.ATOM)
+    return raw(literal(value, "text", context="bare" if False else "assign", timezone=timezone))
+
+
+def _cast_back(term: Term, column: Column) -> Term:
+    if column.base in _INTEGER_BASES or column.base in _TEXT_BASES:
+        return term
+    return cast(term, column.type if column.base in ("bit", "character") else column.base)
+
+
+def floor(effect: TableEffect, frame: Frame | None, timezone: str | None) -> list[Statement]:
+    """The whole net effect on one table by literals: deletes, updates, inserts."""
+    table = effect.table
+    statements: list[Statement] = []
+    if effect.deletes:
+        statements += delete_rows(table, effect.deletes, frame, timezone)
+    if effect.updates:
+        statements += [update for update, _ in grouped_updates(table, effect.updates, timezone)]
+    if effect.inserts:
+        statements.append(insert_rows(table, effect.inserts, timezone))
+    return statements

@@ -1,0 +1,77 @@
+"""What the families of atoms about other rows share: offering atoms, sources and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from emit.literal import literal, table_name
+from emit.render import render
+from emit.term import Delete, Source, SourceKey, Term, raw, ref, tuple_of
+from encoder.selection.model import Atom, Labels, Mask, MaskedAtom
+from scratch.catalog import Table
+from stream.model import Value
+
+
+class Offers:
+    """The atoms found so far for one search: of several that agree on every labelled row the shortest.
+
+    An offer is taken when it holds for every must row and fails on a must_not row; with `partial` also
+    when it holds for a must row and for no must_not row.
+    """
+
+    def __init__(self, table: Table, labels: Labels, partial: bool) -> None:
+        self.labels = labels
+        self.partial = partial
+        self._target = source(table, ())
+        self._labelled = np.flatnonzero(labels.must | labels.must_not)
+        self._must = labels.must[self._labelled]
+        self._must_not = labels.must_not[self._labelled]
+        self._needed = int(self._must.sum())
+        self._refused = int(self._must_not.sum())
+        self._overhead = len(render(Delete(self._target)).encode()) + len(" WHERE ")
+        self._found: dict[bytes, MaskedAtom] = {}
+
+    def wanted(self, holds: Mask) -> bool:
+        """Whether an atom with this mask would be taken."""
+        seen = holds[self._labelled]
+        right = int(np.count_nonzero(seen & self._must))
+        wrong = int(np.count_nonzero(seen & self._must_not))
+        if right == self._needed:
+            return wrong < self._refused
+        return self.partial and right > 0 and wrong == 0
+
+    def offer(self, holds: Mask, make: Callable[[], Term]) -> bool:
+        """Take the atom if it is wanted; `make` is called only then."""
+        if not self.wanted(holds):
+            return False
+        key = np.packbits(holds[self._labelled]).tobytes()
+        term = make()
+        size = self.size(term)
+        known = self._found.get(key)
+        if known is None or size < known.atom.size:
+            self._found[key] = MaskedAtom(Atom(term, frozenset(), size), holds)
+        return True
+
+    def size(self, term: Term) -> int:
+        """The bytes of `term` in the WHERE of a statement on the table alone."""
+        return len(render(Delete(self._target, where=term)).encode()) - self._overhead
+
+    def __iter__(self) -> Iterator[MaskedAtom]:
+        return iter(self._found.values())
+
+
+def source(table: Table, key: SourceKey) -> Source:
+    """`table` as a row source."""
+    return Source(key, table_name(*table.name), tuple(column.name for column in table.columns))
+
+
+def columns_of(key: SourceKey, columns: tuple[str, ...]) -> Term:
+    """The columns of a source as one value, a row in parentheses for several."""
+    return tuple_of([ref(key, column) for column in columns])
+
+
+def constant(value: Value, type_name: str, timezone: str | None) -> Term:
+    """The literal of `value` as an operand of a comparison with something of its type."""
+    return raw(literal(value, type_name, context="compare", timezone=timezone))

@@ -1,0 +1,234 @@
+"""Solve one transaction: cut it into blocks, solve each in the state where it stands, prove the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from encoder.block import Plan, solve_block
+from encoder.candidate import bytes_of
+from encoder.context import Context, Effort
+from encoder.effect import Effect, effect_of, stream_order, table_effects
+from encoder.frame import State
+from encoder.proof import settle
+from encoder.segments import Segment, segments
+from encoder.trial import Laboratory, Position
+from encoder.yardstick import baseline, starter
+from scratch.catalog import Catalog
+from scratch.changes import apply_changes
+from scratch.session import Session
+from solver.blocks import partition
+from stream.model import RowChange, TableName, Transaction
+
+
+class Strategy(StrEnum):
+    """How far to go: the yardsticks, or the search."""
+
+    STARTER = "starter"
+    BASELINE = "baseline"
+    GREEDY = "greedy"
+    OPTIMAL = "optimal"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One exact way to write a transaction; `sequences` are those that it moves."""
+
+    statements: tuple[str, ...]
+    kind: str
+    sequences: frozenset[TableName] = frozenset()
+
+    @property
+    def size(self) -> int:
+        return bytes_of(self.statements)
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A transaction's variants, cheapest first, the literal ones last; sizes include BEGIN and COMMIT.
+
+    `bound` is what no script made of the same candidates could go below.
+    """
+
+    index: int
+    changes: int
+    variants: tuple[Variant, ...]
+    starter: int
+    baseline: int
+    bound: int
+    consumes: frozenset[TableName]
+
+
+FRAME_BYTES = len("BEGIN;COMMIT;")
+
+
+def solve_transaction(
+    session: Session,
+    catalog: Catalog,
+    lab: Laboratory,
+    state: State,
+    transaction: Transaction,
+    *,
+    strategy: Strategy = Strategy.OPTIMAL,
+    timezone: str | None = None,
+    effort: Effort = Effort(),
+) -> Solved:
+    """All variants of `transaction` (completed, see scratch.changes) in the database's present state.
+
+    Leaves the database as it was.  The session must be in autocommit.
+    """
+    owed = effect_of(catalog, transaction.changes)
+    order = stream_order(catalog, transaction.changes)
+    parts = table_effects(catalog, owed, order)
+    context = Context(state, lab, timezone, effort)
+    rowwise = starter(catalog, transaction.changes, timezone)
+    grouped = baseline(state, parts, timezone)
+    found: list[Variant] = []
+    with session.transaction(force_rollback=True):
+        lab.refresh()
+        standing = lab.sequences()
+        if strategy not in (Strategy.STARTER, Strategy.BASELINE) and owed:
+            found += _search(context, transaction, owed)
+        for statements, kind in ((grouped, "baseline"), (rowwise, "starter")):
+            if strategy == Strategy.STARTER and kind == "baseline":
+                continue
+            done = lab.observe(statements, constraints=True)
+            if isinstance(done, Effect) and not owed.minus(done):
+                found.append(Variant(tuple(statements), kind, lab.moved))
+            elif kind == "starter":
+                steps = settle(context, owed)
+                lab.stand(standing)
+                done = lab.observe(steps, constraints=True) if steps is not None else ""
+                if steps is not None and isinstance(done, Effect) and not owed.minus(done):
+                    found.append(Variant(steps, "steps", lab.moved))
+    state.forget(sorted(owed.tables))
+    unique = {variant.statements: variant for variant in reversed(found)}
+    ordered = sorted(unique.values(), key=lambda v: (v.size, len(v.sequences), v.statements))
+    return Solved(
+        transaction.index,
+        len(transaction.changes),
+        tuple(ordered),
+        FRAME_BYTES + bytes_of(rowwise),
+        FRAME_BYTES + bytes_of(grouped),
+        FRAME_BYTES + min((v.size for v in ordered), default=0),
+        consumed_sequences(catalog, transaction.changes),
+    )
+
+
+def consumed_sequences(catalog: Catalog, changes: Sequence[RowChange]) -> frozenset[TableName]:
+    """Sequences behind columns of rows that the transaction inserts."""
+    return frozenset(
+        column.sequence
+        for change in changes
+        if change.old is None
+        for column in catalog[change.table].columns
+        if column.sequence is not None
+    )
+
+
+def implied_positions(
+    catalog: Catalog, changes: Sequence[RowChange], standing: Callable[[TableName], int]
+) -> dict[TableName, Position]:
+    """Where sequences stand after `changes`, if the ids of inserted rows came from them."""
+    highest: dict[TableName, int] = {}
+    for change in changes:
+        if change.old is not None or change.new is None:
+            continue
+        for column in catalog[change.table].columns:
+            value = change.new.get(column.name)
+            if column.sequence is not None and value is not None:
+                highest[column.sequence] = max(highest.get(column.sequence, 0), int(value))
+    return {
+        sequence: (str(value), "t") for sequence, value in sorted(highest.items()) if value >= standing(sequence)
+    }
+
+
+def _search(context: Context, transaction: Transaction, owed: Effect) -> list[Variant]:
+    """The best partition into blocks, proved as a whole; with and without moving sequences."""
+    pieces = segments(transaction.changes)
+    blocks: dict[tuple[int, int], list[Plan]] = {}
+    n = len(pieces)
+    for start in range(n):
+        with _at(context, pieces[:start]):
+            for end in range(start + 1, n + 1):
+                if end - start == 1 or (start, end) == (0, n) or _belong(context.catalog, pieces[start:end]):
+                    changes = [change for piece in pieces[start:end] for change in piece.changes]
+                    block_owed = effect_of(context.catalog, changes)
+                    if not block_owed:
+                        blocks[start, end] = [Plan((), 0)]
+                        continue
+                    blocks[start, end] = solve_block(
+                        context, block_owed, stream_order(context.catalog, changes)
+                    )
+    found = []
+    for still in (False, True):
+        chosen = {
+            interval: plan
+            for interval, plans in blocks.items()
+            if (plan := _pick(plans, still)) is not None
+        }
+        variant = _assemble(context, chosen, n, owed)
+        if variant is not None and variant not in found:
+            found.append(variant)
+    return found
+
+
+def _pick(plans: Sequence[Plan], still: bool) -> Plan | None:
+    allowed = [plan for plan in plans if not (still and plan.sequences)]
+    return min(allowed, key=lambda plan: plan.size, default=None)
+
+
+def _assemble(
+    context: Context, chosen: dict[tuple[int, int], Plan], n: int, owed: Effect
+) -> Variant | None:
+    """The cheapest partition that proves exact from the transaction's start; bad blocks are dropped."""
+    remaining = dict(chosen)
+    for _ in range(6):
+        try:
+            path = partition({interval: plan.size for interval, plan in remaining.items()}, n)
+        except Exception:
+            return None
+        statements = tuple(s for interval in path for s in remaining[interval].statements)
+        done = context.lab.observe(statements, constraints=True)
+        if isinstance(done, Effect) and not owed.minus(done):
+            kinds = sorted({c.kind for interval in path for c in remaining[interval].candidates})
+            return Variant(statements, ",".join(kinds), context.lab.moved)
+        # The widest block is the likeliest to hold in isolation only; try without it.
+        suspect = max(path, key=lambda interval: (interval[1] - interval[0], -interval[0]))
+        del remaining[suspect]
+    return None
+
+
+def _belong(catalog: Catalog, pieces: Sequence[Segment]) -> bool:
+    """Whether consecutive segments may gain from one block: a table in common, or a foreign key between."""
+    tables = [frozenset(change.table for change in piece.changes) for piece in pieces]
+    if len(pieces) > 3:
+        return len(frozenset().union(*tables)) <= 2
+    for first, second in zip(tables, tables[1:], strict=False):
+        linked = any(
+            key.target in second for table in first for key in catalog[table].foreign_keys
+        ) or any(key.target in first for table in second for key in catalog[table].foreign_keys)
+        if not (first & second or linked):
+            return len(pieces) == 2
+    return True
+
+
+@contextmanager
+def _at(context: Context, before: Sequence[Segment]) -> Iterator[None]:
+    """The state after the segments `before`, sequences included."""
+    if not before:
+        yield
+        return
+    changes = [change for piece in before for change in piece.changes]
+    lab = context.lab
+    standing = lab.sequences()
+    tables = sorted({change.table for change in changes})
+    with lab.savepoint():
+        apply_changes(lab.session, context.catalog, changes)
+        context.state.forget(tables)
+        lab.stand(implied_positions(context.catalog, changes, lab.next_value))
+        yield
+    context.state.forget(tables)
+    lab.stand(standing)

@@ -1,0 +1,211 @@
+"""Run statements on the scratch database and observe all that they do.
+
+Capture triggers on every table log each changed row, those that other triggers and foreign-key actions
+change included.  A trial runs inside a savepoint and is rolled back; sequences, which no rollback
+touches, are set back by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
+
+import psycopg
+
+from encoder.composite import parse_record
+from encoder.effect import Effect
+from encoder.frame import table_sql
+from scratch.catalog import Catalog, Table
+from scratch.session import Session, rows
+from stream.model import TableName, Value
+
+_INSTALL = """
+CREATE SCHEMA tersql;
+CREATE UNLOGGED TABLE tersql.log (relation oid, old text, new text);
+CREATE FUNCTION tersql.capture() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN INSERT INTO tersql.log VALUES (TG_RELID, NULL, NEW::text);
+  ELSIF TG_OP = 'UPDATE' THEN INSERT INTO tersql.log VALUES (TG_RELID, OLD::text, NEW::text);
+  ELSE INSERT INTO tersql.log VALUES (TG_RELID, OLD::text, NULL);
+  END IF;
+  RETURN NULL;
+END $$;
+REVOKE ALL ON SCHEMA tersql FROM PUBLIC;
+"""
+
+# A plan dearer than this (in the planner's units) would not end in time, so it is not begun.
+MAX_PLAN_COST = 3e7
+STATEMENT_TIMEOUT = "20s"
+
+
+def install_capture(session: Session, catalog: Catalog) -> None:
+    """Make the capture schema and its triggers in a scratch database."""
+    session.execute(_INSTALL.encode())
+    for name in catalog:
+        session.execute(
+            (
+                f'CREATE TRIGGER "~tersql" AFTER INSERT OR UPDATE OR DELETE ON {table_sql(name)} '
+                "FOR EACH ROW EXECUTE FUNCTION tersql.capture()"
+            ).encode()
+        )
+
+
+Position: TypeAlias = tuple[Value, Value]
+
+
+class Laboratory:
+    """Trials on one session whose transaction is open."""
+
+    def __init__(self, session: Session, catalog: Catalog) -> None:
+        self.session = session
+        self.catalog = catalog
+        self.trials = 0
+        self.moved: frozenset[TableName] = frozenset()  # the sequences that the last trial moved
+        self._tables = {
+            oid or "": TableName(schema or "", name or "")
+            for oid, schema, name in rows(
+                session,
+                "SELECT c.oid, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+                "WHERE c.relkind IN ('r', 'p')",
+            )
+        }
+        self._picks = {name: _stored_places(catalog[name]) for name in catalog}
+        self._sequences = [
+            TableName(schema or "", name or "")
+            for schema, name in rows(
+                session, "SELECT schemaname, sequencename FROM pg_sequences ORDER BY 1, 2"
+            )
+        ]
+        self._standing: dict[TableName, Position] = {}
+        self._marks: list[tuple[str | None, ...]] = []
+        self.refresh()
+
+    # -- sequences
+
+    def refresh(self) -> None:
+        """Take the sequences as they are for where trials start."""
+        self._standing = self.sequences()
+        self._marks = self._last_values()
+
+    def sequences(self) -> dict[TableName, Position]:
+        """(last_value, is_called) of every sequence."""
+        if not self._sequences:
+            return {}
+        query = " UNION ALL ".join(
+            f"SELECT {place}, last_value, is_called FROM {table_sql(name)}"
+            for place, name in enumerate(self._sequences)
+        )
+        return {self._sequences[int(place or 0)]: (last, called) for place, last, called in rows(self.session, query)}
+
+    def stand(self, wanted: Mapping[TableName, Position]) -> None:
+        """Put sequences where `wanted` says; every trial starts from there."""
+        self._set(wanted)
+        self.refresh()
+
+    def next_value(self, sequence: TableName) -> int:
+        """What nextval would give (for an increment of 1)."""
+        last, called = self._standing[sequence]
+        return int(last or 0) + (called == "t")
+
+    def next_values(self) -> dict[TableName, int]:
+        """`next_value` of every sequence."""
+        return {name: self.next_value(name) for name in self._sequences}
+
+    def _set(self, wanted: Mapping[TableName, Position]) -> None:
+        for name, (last, called) in wanted.items():
+            self.session.execute(
+                b"SELECT setval(%s::regclass, %s::bigint, %s::boolean)", [table_sql(name), last, called]
+            )
+
+    def _last_values(self) -> list[tuple[str | None, ...]]:
+        """Changes whenever a sequence moves; far cheaper than `sequences`."""
+        return rows(self.session, "SELECT seqrelid, pg_sequence_last_value(seqrelid) FROM pg_sequence ORDER BY 1")
+
+    def _restore_positions(self) -> None:
+        self.moved = frozenset()
+        if self._sequences and self._last_values() != self._marks:
+            now = self.sequences()
+            back = {name: where for name, where in self._standing.items() if now[name] != where}
+            self.moved = frozenset(back)
+            self._set(back)
+
+    # -- trials
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """All that happens inside is rolled back, sequences apart; savepoints nest."""
+        self.session.execute(b"SAVEPOINT trial")
+        try:
+            yield
+        finally:
+            self.session.execute(b"ROLLBACK TO SAVEPOINT trial; RELEASE SAVEPOINT trial")
+
+    def perform(self, statement: str) -> Effect | str:
+        """Run `statement` for good within the open transaction; an error undoes this one alone."""
+        self.session.execute(b"SAVEPOINT step")
+        try:
+            effect = self.run([statement])
+        except psycopg.Error as error:
+            self.session.execute(b"ROLLBACK TO SAVEPOINT step; RELEASE SAVEPOINT step")
+            return _one_line(error)
+        self.session.execute(b"RELEASE SAVEPOINT step")
+        return effect
+
+    def observe(self, statements: Sequence[str], *, constraints: bool = False) -> Effect | str:
+        """The whole effect of running `statements` here, or the server's error in one line.
+
+        With `constraints`, deferred ones are checked at the end as COMMIT would.
+        """
+        self.trials += 1
+        try:
+            with self.savepoint():
+                effect = self.run(statements)
+                if constraints and isinstance(effect, Effect):
+                    self.session.execute(b"SET CONSTRAINTS ALL IMMEDIATE")
+                return effect
+        except psycopg.Error as error:
+            return _one_line(error)
+        finally:
+            self._restore_positions()
+
+    def run(self, statements: Sequence[str]) -> Effect:
+        """Run `statements` for good and give their effect.  Raises psycopg.Error."""
+        session = self.session
+        session.execute(b"DELETE FROM tersql.log")
+        session.execute(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
+        for statement in statements:
+            session.execute(statement.encode())
+        session.execute(b"SET LOCAL statement_timeout = 0")
+        return self._logged()
+
+    def plan_cost(self, statement: str) -> float:
+        """The planner's estimate, infinite for what it refuses."""
+        try:
+            with self.savepoint():
+                found = rows(self.session, "EXPLAIN " + statement)
+            cost = (found[0][0] or "").split("cost=", 1)[1].split("..", 1)[1].split(" ", 1)[0]
+            return float(cost)
+        except (psycopg.Error, IndexError, ValueError):
+            return float("inf")
+
+    def _logged(self) -> Effect:
+        effect = Effect()
+        for relation, old, new in rows(self.session, "SELECT relation, old, new FROM tersql.log"):
+            table = self._tables.get(relation or "")
+            if table is None or table not in self._picks:
+                continue
+            places = self._picks[table]
+            for text, count in ((old, -1), (new, 1)):
+                if text is not None:
+                    record = parse_record(text)
+                    effect.add(table, tuple(record[place] for place in places), count)
+        return effect
+
+
+def _stored_places(table: Table) -> tuple[int, ...]:
+    return tuple(place for place, column in enumerate(table.columns) if not column.generated)
+
+
+def _one_line(error: psycopg.Error) -> str:
+    return (error.diag.message_primary or str(error)).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,235 @@
+"""Candidates for the updated rows of one table.
+
+The rows are looked at in groups: all of them; those in which the same columns change; those that get the
+same values.  Of each group the assignments are found first, since they decide which rows a WHERE may
+hold for without doing anything, and then the selections.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoder import literals
+from encoder.assignment.evaluate import evaluate
+from encoder.assignment.model import Expression
+from encoder.assignment.search import Goal, find_expressions
+from encoder.budget import Budget
+from encoder.candidate import Candidate, Element
+from encoder.context import Context
+from encoder.effect import RowTuple, TableEffect, key_of
+from encoder.frame import Frame
+from encoder.proof import prove
+from encoder.selection.model import Labels, Selection
+from encoder.selection.search import find_selections
+from encoder.statements import Assignment, updates
+from stream.model import Value
+
+Rows = NDArray[np.int64]
+
+_MAX_VALUE_GROUPS = 8
+_MAX_CLUSTERS = 8
+_COMBINATIONS = 4
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of the frame that one statement might update: where, from what, to what, which columns."""
+
+    rows: tuple[int, ...]
+    pairs: tuple[tuple[RowTuple, RowTuple], ...]
+    places: tuple[int, ...]
+
+    def elements(self, effect: TableEffect) -> frozenset[Element]:
+        name = effect.table.name
+        return frozenset(
+            (name, "U", before, place)
+            for before, after in self.pairs
+            for place in self.places
+            if before[place] != after[place]
+        )
+
+    def goal(self, place: int) -> tuple[Value, ...]:
+        return tuple(after[place] for _, after in self.pairs)
+
+
+class UpdateSearch:
+    """The search for one table's updates in one state."""
+
+    def __init__(self, context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> None:
+        self.context = context
+        self.owed = owed
+        self.effect = effect
+        self.table = effect.table
+        self.frame: Frame = context.state.frame(self.table.name)
+        self._expressions: dict[tuple[int, tuple[int, ...]], list[Expression]] = {}
+        self._index = self.frame.index
+
+    def candidates(self) -> list[Candidate]:
+        """Proved candidates; together they cover every updated cell at least by literals."""
+        found = list(self._literal_candidates())
+        if not self.table.row_key or not self.effect.updates:
+            return found
+        whole = self._group(self.effect.updates, None)
+        pending = [whole, *self._clusters(whole)]
+        seen: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
+        for group in pending:
+            if (group.rows, group.places) in seen:
+                continue
+            seen.add((group.rows, group.places))
+            made = self._attempt(group)
+            found += made
+            if not made:
+                for part in self._value_groups(group):
+                    if (part.rows, part.places) not in seen:
+                        seen.add((part.rows, part.places))
+                        found += self._attempt(part)
+        return found
+
+    # -- groups
+
+    def _group(self, pairs: Sequence[tuple[RowTuple, RowTuple]], places: tuple[int, ...] | None) -> Group:
+        chosen = sorted((self._index[key_of(self.table, pair[0])], pair) for pair in pairs)
+        if places is None:
+            places = tuple(sorted({p for before, after in pairs for p in literals.changed_places(before, after)}))
+        return Group(tuple(row for row, _ in chosen), tuple(pair for _, pair in chosen), places)
+
+    def _clusters(self, whole: Group) -> list[Group]:
+        """Columns that change in the same rows, each such set of columns with its rows; and the rows
+        that change in exactly the same columns."""
+        by_rows: dict[tuple[int, ...], list[int]] = {}
+        for place in whole.places:
+            rows = tuple(i for i, (b, a) in enumerate(whole.pairs) if b[place] != a[place])
+            by_rows.setdefault(rows, []).append(place)
+        by_columns: dict[tuple[int, ...], list[int]] = {}
+        for i, (before, after) in enumerate(whole.pairs):
+            by_columns.setdefault(literals.changed_places(before, after), []).append(i)
+        groups = []
+        if 1 < len(by_rows) <= _MAX_CLUSTERS:
+            groups += [self._group([whole.pairs[i] for i in rows], tuple(p)) for rows, p in by_rows.items()]
+        if 1 < len(by_columns) <= _MAX_CLUSTERS:
+            groups += [self._group([whole.pairs[i] for i in rows], p) for p, rows in by_columns.items()]
+        return groups
+
+    def _value_groups(self, group: Group) -> list[Group]:
+        """The rows of `group` by their new values, if these are few."""
+        by_value: dict[tuple[Value, ...], list[tuple[RowTuple, RowTuple]]] = {}
+        for pair in group.pairs:
+            by_value.setdefault(tuple(pair[1][place] for place in group.places), []).append(pair)
+        if not 1 < len(by_value) <= _MAX_VALUE_GROUPS or len(by_value) * 2 > len(group.pairs):
+            return []
+        return [self._group(pairs, group.places) for pairs in by_value.values()]
+
+    # -- one group
+
+    def _attempt(self, group: Group) -> list[Candidate]:
+        """The best proved statement for each promising combination of assignments."""
+        choices = []
+        for place in group.places:
+            expressions = self._find_expressions(group, place)
+            if not expressions:
+                return []
+            choices.append([(self.table.stored[place], expression) for expression in expressions])
+        target = group.elements(self.effect)
+        found = []
+        for assignments in _combinations(choices):
+            candidate = self._select(group, assignments, target)
+            if candidate is not None:
+                found.append(candidate)
+        return found
+
+    def _find_expressions(self, group: Group, place: int) -> list[Expression]:
+        key = (place, group.rows)
+        if key not in self._expressions:
+            goal = Goal(self.table.stored[place], np.array(group.rows, dtype=np.int64), group.goal(place))
+            self._expressions[key] = find_expressions(
+                self.context.state,
+                self.table.name,
+                goal,
+                budget=Budget(self.context.effort.units(200_000)),
+                timezone=self.context.timezone,
+                keep=3,
+            )
+        return self._expressions[key]
+
+    def _select(
+        self, group: Group, assignments: Sequence[Assignment], target: frozenset[Element]
+    ) -> Candidate | None:
+        free = self._free_rows(assignments)
+        must = np.zeros(self.frame.size, dtype=np.bool_)
+        must[list(group.rows)] = True
+        for forbidden in (~must & ~free, ~must):
+            selections = self._selections(Labels(must, forbidden))
+            candidate = prove(
+                self.context, self.owed, target, updates(self.context, self.table, assignments, selections), "update"
+            )
+            if candidate is not None or not free.any():
+                return candidate
+        return None
+
+    def _selections(self, labels: Labels) -> list[Selection]:
+        return find_selections(
+            self.context.state,
+            self.table.name,
+            labels,
+            budget=Budget(self.context.effort.units(2_000_000)),
+            timezone=self.context.timezone,
+        )
+
+    def _free_rows(self, assignments: Sequence[Assignment]) -> NDArray[np.bool_]:
+        """Rows that the assignments would leave as they are, or bring to what is owed."""
+        free = np.ones(self.frame.size, dtype=np.bool_)
+        values = evaluate(
+            self.context.state,
+            self.table.name,
+            [expression for _, expression in assignments],
+            [column.type for column, _ in assignments],
+            None,
+        )
+        after = {self._index[key_of(self.table, before)]: row for before, row in self.effect.updates}
+        places = {column.name: place for place, column in enumerate(self.table.stored)}
+        for (column, _), new in zip(assignments, values, strict=True):
+            own = self.frame.texts(column.name)
+            place = places[column.name]
+            for row, (old, value) in enumerate(zip(own, new, strict=True)):
+                if value != old and not (row in after and after[row][place] == value):
+                    free[row] = False
+        return free
+
+    # -- the floor
+
+    def _literal_candidates(self) -> Iterator[Candidate]:
+        """Grouped equal changes, and a join to VALUES where rows differ; trusted where no trigger is."""
+        pairs = self.effect.updates
+        if not pairs:
+            return
+        for statement, members in literals.grouped_updates(self.table, pairs, self.context.timezone):
+            group = self._group(members, None)
+            candidate = self._prove_literal(statement, group)
+            if candidate is not None:
+                yield candidate
+        whole = self._group(pairs, None)
+        for group in (whole, *self._clusters(whole)):
+            if len(group.rows) < 2:
+                continue
+            values = literals.values_update(self.table, group.pairs, group.places, self.context.timezone)
+            candidate = self._prove_literal(values, group) if values is not None else None
+            if candidate is not None:
+                yield candidate
+
+    def _prove_literal(self, statement: literals.Update, group: Group) -> Candidate | None:
+        return prove(self.context, self.owed, group.elements(self.effect), [statement], "literal")
+
+
+def _combinations(choices: Sequence[Sequence[Assignment]]) -> Iterator[tuple[Assignment, ...]]:
+    """The cheapest few ways to take one expression a column, those of fewest bytes first."""
+    ranked = sorted(
+        itertools.islice(itertools.product(*(options[:2] for options in choices)), 64),
+        key=lambda pick: sum(e.size for _, e in pick)
+        + 30 * len(frozenset().union(*(e.paths for _, e in pick))),
+    )
+    return iter(ranked[: _COMBINATIONS if len(choices) > 1 else 3])

@@ -1,0 +1,54 @@
+"""A scratch server with the source database restored into a template."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from scratch.database import create_database, drop_database, dump_source, restore, with_database
+from scratch.server import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the state before the stream comes from: a plain SQL dump or a live database."""
+
+    dump: Path | None = None
+    database: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.dump is None) == (self.database is None):
+            raise ValueError("give either a dump or a database")
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """`admin_dsn` is a superuser's on the scratch server; `template` the restored database."""
+
+    admin_dsn: str
+    template: str
+
+
+@contextlib.contextmanager
+def workspace(origin: Origin, scratch: str | None = None) -> Iterator[Workspace]:
+    """A template restored from `origin` on an embedded server, or on the server behind `scratch`.
+
+    Everything that it made is gone at the end.  Raises ScratchError.
+    """
+    with contextlib.ExitStack() as stack:
+        admin_dsn = scratch or stack.enter_context(Server.start()).dsn()
+        template = f"tersql_template_{secrets.token_hex(4)}"
+        create_database(admin_dsn, template)
+        stack.callback(drop_database, admin_dsn, template)
+        if origin.dump is not None:
+            restore(with_database(admin_dsn, template), origin.dump)
+        else:
+            assert origin.database is not None
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tersql-")))
+            dump_source(origin.database, folder / "source.sql")
+            restore(with_database(admin_dsn, template), folder / "source.sql")
+        yield Workspace(admin_dsn, template)
