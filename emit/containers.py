@@ -1,4 +1,4 @@
-"""Values made of values, in the fewest characters of input text: arrays, ranges, jsonb, tsvector, hstore, bytea."""
+"""Structured values (arrays, ranges, jsonb, tsvector, hstore, networks, bytes) in the fewest characters."""
 
 from __future__ import annotations
 
@@ -62,9 +62,7 @@ def tsvector(text: str) -> str:
     lexemes = list(_matches(_LEXEME, text))
     if not lexemes:
         return text
-    return " ".join(
-        (match[1] if _SIMPLE_WORD.fullmatch(match[1]) else f"'{match[1]}'") + match[2] for match in lexemes
-    )
+    return " ".join((match[1] if _SIMPLE_WORD.fullmatch(match[1]) else f"'{match[1]}'") + match[2] for match in lexemes)
 
 
 def hstore(text: str) -> str:
@@ -73,8 +71,7 @@ def hstore(text: str) -> str:
     if not pairs:
         return text
     return ",".join(
-        _hstore_word(match[1]) + "=>" + (_hstore_word(match[3]) if match[3] is not None else "NULL")
-        for match in pairs
+        _hstore_word(match[1]) + "=>" + (_hstore_word(match[3]) if match[3] is not None else "NULL") for match in pairs
     )
 
 

@@ -2,11 +2,11 @@
 
 `literal` spells a value for the place where it stands:
 
-- ``assign``: the direct value of a column in INSERT or UPDATE, where an unknown literal takes the column's type and
-  numbers may be cast by assignment (so a number may stand for an integer's `1e6` or for the text '5');
+- ``assign``: the direct value of a column in INSERT or UPDATE, where an unknown literal takes the column's
+  type and a number is cast by assignment (`1e6` to an integer, `5` to a text);
 - ``compare``: the other side of a comparison with an expression of the type;
-- ``bare``: where nothing gives it a type, so it must carry its own (text for varchar, and for all integer types the
-  plain number: they mix freely);
+- ``bare``: where nothing gives it a type, so it must carry its own (text for varchar, and the plain number
+  for all integer types: they mix freely);
 - ``text``: the value's text as a value of type text.
 
 Every short form is one that PostgreSQL 15 to 18 reads back as exactly the same value.  What is not known to
@@ -59,14 +59,39 @@ _CAST_NAMES = {
     "time with time zone": "timetz",
     "time without time zone": "time",
 }
-# Types that sqlglot 27.29.0 reads in front of a string (interval is not safe: a word after it is taken for a unit).
+# Types that sqlglot 27.29.0 reads in front of a string (not interval: it takes a word after it for a unit).
 _PREFIXES = frozenset(
-    ["bpchar", "bytea", "date", "daterange", "float", "hstore", "inet", "int4range", "int8range", "json", "jsonb", "money", "name", "numeric", "numrange", "real", "time", "timestamp", "timestamptz", "timetz", "tsrange", "tstzrange", "uuid", "xml"]
+    [
+        "bpchar",
+        "bytea",
+        "date",
+        "daterange",
+        "float",
+        "hstore",
+        "inet",
+        "int4range",
+        "int8range",
+        "json",
+        "jsonb",
+        "money",
+        "name",
+        "numeric",
+        "numrange",
+        "real",
+        "time",
+        "timestamp",
+        "timestamptz",
+        "timetz",
+        "tsrange",
+        "tstzrange",
+        "uuid",
+        "xml",
+    ]
 )
 _INTEGERS = frozenset(("smallint", "integer", "bigint", "oid"))
 _FLOATS = frozenset(("real", "double precision"))
 _STRINGS = frozenset(("text", "character varying", "character", "citext"))
-_UTC_NAMES = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT", "Universal"))
+_UTC_NAMES = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT"))
 _INTEGER_RANGES = frozenset(("int4range", "int8range"))
 _RANGE_BOUNDS = {
     "numrange": "numeric",
@@ -132,9 +157,7 @@ def input_text(value: str, type_name: str, *, timezone: str | None = None) -> st
         return containers.range_(value, str, of_integers=True)
     if base in _RANGE_BOUNDS:
         bound = _RANGE_BOUNDS[base]
-        return containers.range_(
-            value, lambda text: input_text(text, bound, timezone=timezone), of_integers=False
-        )
+        return containers.range_(value, lambda text: input_text(text, bound, timezone=timezone), of_integers=False)
     if base == "character" and modifier:
         return value.rstrip(" ")
     if base == "numeric" or base in _FLOATS:
@@ -204,7 +227,7 @@ def _float_text(value: str, *, keep_scale: bool) -> str:
 
 def _bare(value: str, type_name: str, timezone: str | None) -> str:
     """A literal that has the type by itself."""
-    base, modifier, is_array = _parse_type(type_name)
+    base, _, is_array = _parse_type(type_name)
     if not is_array:
         if base in ("text", "character varying"):
             return quote(value)

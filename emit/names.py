@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # Key words that PostgreSQL 15 to 18 reserve (pg_get_keywords(), catcode R and T).
-_RESERVED = """
+_RESERVED_WORDS = """
     all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate
     collation column concurrently constraint create cross current_catalog current_date current_role
     current_schema current_time current_timestamp current_user default deferrable desc distinct do else end
@@ -15,13 +15,15 @@ _RESERVED = """
     similar some symmetric system_user table tablesample then to trailing true union unique user using
     variadic verbose when where window with
 """
+RESERVED = frozenset(_RESERVED_WORDS.split())
 # Words that PostgreSQL takes as a column or table but sqlglot 27.29.0 cannot read as such in some place of
 # a statement (found by trying every keyword of both in fifty places).
-_UNREADABLE = """
+_UNREADABLE_WORDS = """
     alter between character connect_by_root cube describe drop exclude format function glob if insert
     interval lock over partitioned_by qualify regexp revoke rlike rollback rollup uncache unnest values xor
 """
-_QUOTED = frozenset((_RESERVED + _UNREADABLE).split())
+_UNREADABLE = frozenset(_UNREADABLE_WORDS.split())
+_QUOTED = RESERVED | _UNREADABLE
 _PLAIN = re.compile(r"[a-z_\u0080-\U0010ffff][a-z0-9_\u0080-\U0010ffff]*")
 
 

@@ -18,7 +18,8 @@ def minify(sql: str) -> str:
     """`sql` without comments and needless whitespace; its tokens are the same.
 
     A number that starts with its decimal point keeps the space that parts it from a word before
-    (`ELSE .5`).  `join` leaves that space out too: PostgreSQL does not need it.  Raises `emit.lexer.LexError`.
+    (`ELSE .5`): the known sizes count it.  `join` leaves it out, as PostgreSQL does not need it.
+    Raises `emit.lexer.LexError`.
     """
     return _glue(tokenize(sql), keep_before_point=True)
 

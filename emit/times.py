@@ -22,7 +22,7 @@ _MIDNIGHT = "00:00:00"
 
 
 def date(text: str) -> str:
-    """`240301` for 2024-03-01: six digits are YYMMDD of 1970 to 2069 under every DateStyle, more are YYYYMMDD."""
+    """`240301` for 2024-03-01: six digits are YYMMDD of 1970 to 2069, more are YYYYMMDD."""
     if text == _EPOCH:
         return "epoch"
     match = _DATE.fullmatch(text)
@@ -31,10 +31,9 @@ def date(text: str) -> str:
     year = int(match[1])
     era = "BC" if match[4] else ""
     if 1970 <= year < 2070 and not era:
-        shown = f"{year % 100:02}"
-    else:
-        shown = str(year) if year >= 100 else f"{year:04}"
-    return shown + match[2] + match[3] + era
+        return f"{year % 100:02}" + match[2] + match[3]
+    # At least seven digits: six would have a year of two.
+    return (str(year) if year >= 100 else f"{year:04}") + match[2] + match[3] + era
 
 
 def time(text: str) -> str:
@@ -42,7 +41,7 @@ def time(text: str) -> str:
     match = _TIME.fullmatch(text)
     if match is None:
         return text
-    return min(_times(*(int(part) for part in match.groups()[:3]), match[4] or ""), key=len)
+    return min(_times(int(match[1]), int(match[2]), int(match[3]), match[4] or ""), key=len)
 
 
 def timetz(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 from emit.render import render
@@ -11,9 +12,12 @@ from encoder.context import Context
 from encoder.effect import Effect, TableEffect, table_effects
 from encoder.literals import floor
 from encoder.trial import MAX_PLAN_COST
+from stream.model import TableName
 
 # How many harmful rows are still mended by literals.
 _MAX_MEND = 40
+# How many orders of the tables are tried for a step-by-step way out.
+_MAX_ORDERS = 24
 
 
 def prove(
@@ -89,38 +93,58 @@ def _explodes(context: Context, statement: str) -> bool:
     return context.lab.plan_cost(statement) > MAX_PLAN_COST
 
 
-def settle(context: Context, owed: Effect, *, most: int = 400) -> tuple[str, ...] | None:
+def settle(context: Context, owed: Effect, rowwise: Sequence[str] = (), *, most: int = 400) -> tuple[str, ...] | None:
     """Literal statements that settle `owed` step by step, each made for what the ones before left.
 
-    The way out where triggers write rows of their own: the statement that settles most goes first,
-    and what a trigger wrote right is not written again.  None where no step helps any more.
+    The way out where triggers write rows of their own.  First along the stream: of `rowwise`, one
+    statement a row change, those that still bring `owed` down are run.  Else in some order of the tables, so
+    that those that fire triggers come before those that triggers write.  None where nothing works.
     """
+    orders = itertools.islice(itertools.permutations(sorted(owed.tables)), _MAX_ORDERS)
+    ways = itertools.chain(
+        [lambda: _settle_along(context, owed, rowwise, most)] if rowwise else [],
+        (lambda order=order: _settle_in(context, owed, order, most) for order in orders),
+    )
+    return next((done for way in ways if (done := way()) is not None), None)
+
+
+def _settle_along(context: Context, owed: Effect, rowwise: Sequence[str], most: int) -> tuple[str, ...] | None:
+    done: list[str] = []
+    with context.lab.savepoint():
+        for statement in rowwise:
+            effect = context.lab.observe([statement])
+            if isinstance(effect, Effect) and owed.minus(effect).weight() < owed.weight():
+                context.lab.perform(statement)
+                owed = owed.minus(effect)
+                done.append(statement)
+        rest = _settle_in(context, owed, sorted(owed.tables), most) if owed else ()
+    return (*done, *rest) if rest is not None else None
+
+
+def _settle_in(context: Context, owed: Effect, order: Sequence[TableName], most: int) -> tuple[str, ...] | None:
     done: list[str] = []
     with context.lab.savepoint():
         while owed and len(done) < most:
-            step = _best_step(context, owed)
+            step = _first_step(context, owed, order)
             if step is None:
                 return None
             statement, owed = step
             done.append(statement)
-    return tuple(done)
+    return tuple(done) if not owed else None
 
 
-def _best_step(context: Context, owed: Effect) -> tuple[str, Effect] | None:
-    """The literal statement for `owed` that settles most, and what is owed after it."""
-    best: tuple[str, Effect] | None = None
-    for effect in table_effects(context.catalog, owed):
+def _first_step(context: Context, owed: Effect, order: Sequence[TableName]) -> tuple[str, Effect] | None:
+    """The first literal statement for `owed` that runs and brings it down, and what is owed after it."""
+    effects = table_effects(context.catalog, owed)
+    effects.sort(key=lambda effect: order.index(effect.table.name) if effect.table.name in order else len(order))
+    for effect in effects:
         for statement in floor(effect, None, context.timezone):
             text = render(statement)
             done = context.lab.observe([text])
-            if not isinstance(done, Effect) or not done:
-                continue
-            left = owed.minus(done)
-            if left.weight() < (best[1].weight() if best else owed.weight()):
-                best = text, left
-    if best is not None and not isinstance(context.lab.perform(best[0]), Effect):
-        return None
-    return best
+            if isinstance(done, Effect) and owed.minus(done).weight() < owed.weight():
+                context.lab.perform(text)
+                return text, owed.minus(done)
+    return None
 
 
 def cheapest(candidates: Iterable[Candidate | None]) -> Candidate | None:

@@ -98,7 +98,7 @@ def solve_transaction(
             if isinstance(done, Effect) and not owed.minus(done):
                 found.append(Variant(tuple(statements), kind, lab.moved))
             elif kind == "starter":
-                steps = settle(context, owed)
+                steps = settle(context, owed, rowwise)
                 lab.stand(standing)
                 done = lab.observe(steps, constraints=True) if steps is not None else ""
                 if steps is not None and isinstance(done, Effect) and not owed.minus(done):

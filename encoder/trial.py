@@ -150,6 +150,7 @@ class Laboratory:
             self.session.execute(b"ROLLBACK TO SAVEPOINT step; RELEASE SAVEPOINT step")
             return _one_line(error)
         self.session.execute(b"RELEASE SAVEPOINT step")
+        self.refresh()
         return effect
 
     def observe(self, statements: Sequence[str], *, constraints: bool = False) -> Effect | str:

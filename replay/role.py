@@ -40,14 +40,10 @@ def restricted_role(session: Session) -> Iterator[Role]:
     role = Role(f"tersql_replay_{secrets.token_hex(6)}", secrets.token_hex(16))
     name = sql.Identifier(role.name)
     session.execute(
-        sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER BYPASSRLS PASSWORD {}").format(
-            name, sql.Literal(role.password)
-        )
+        sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER BYPASSRLS PASSWORD {}").format(name, sql.Literal(role.password))
     )
     try:
-        session.execute(
-            sql.SQL("ALTER ROLE {} SET statement_timeout={}").format(name, sql.Literal(STATEMENT_TIMEOUT))
-        )
+        session.execute(sql.SQL("ALTER ROLE {} SET statement_timeout={}").format(name, sql.Literal(STATEMENT_TIMEOUT)))
         for (schema,) in rows(session, _USER_SCHEMAS):
             _grant(session, sql.Identifier(schema or ""), name)
         yield role

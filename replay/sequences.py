@@ -25,9 +25,7 @@ class Sequences:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._names = [
-            f"{ident(schema or '')}.{ident(name or '')}" for schema, name in rows(session, _SEQUENCES)
-        ]
+        self._names = [f"{ident(schema or '')}.{ident(name or '')}" for schema, name in rows(session, _SEQUENCES)]
         self._query = " UNION ALL ".join(
             f"SELECT {number},last_value,is_called FROM {name}" for number, name in enumerate(self._names)
         )

@@ -117,16 +117,13 @@ def _hashes(session: Session, table: Table) -> Counter[str]:
     return Counter(row[0] or "" for row in rows(session, query, []))
 
 
-def _rows_by_key(
-    session: Session, table: Table, hashes: Counter[str]
-) -> dict[tuple[Value, ...], dict[str, Value]]:
+def _rows_by_key(session: Session, table: Table, hashes: Counter[str]) -> dict[tuple[Value, ...], dict[str, Value]]:
     """The rows with the given hashes, by the table's key; by all their values where it has none."""
     names = [column.name for column in table.columns]
     cells = ",".join(f"t.{ident(name)}" for name in names)
     # An array's own text: no adapter is needed for what is but digits and commas.
     query = (
-        f"SELECT {cells} FROM {table_ident(table.name)} t "
-        f"WHERE hashtextextended({_record(table)},0)=ANY(%s::bigint[])"
+        f"SELECT {cells} FROM {table_ident(table.name)} t WHERE hashtextextended({_record(table)},0)=ANY(%s::bigint[])"
     )
     wanted = "{" + ",".join(sorted(hashes)) + "}"
     found = [dict(zip(names, row, strict=True)) for row in rows(session, query, [wanted])]

@@ -49,9 +49,7 @@ def verify(
             if transaction is None:
                 return Report(done, difference=_count(done, "more", f"at line {replay.line}"))
             if replay is None:
-                return Report(
-                    done, difference=_count(done, "fewer", f"at line {transaction.line} of the stream")
-                )
+                return Report(done, difference=_count(done, "fewer", f"at line {transaction.line} of the stream"))
             replayer.expect(transaction)
             difference = replayer.run(replay.statements) or replayer.accept()
             if difference is not None:
@@ -62,6 +60,4 @@ def verify(
 
 
 def _count(done: int, what: str, where: str) -> Difference:
-    return Difference(
-        Kind.COUNT, done + 1, f"the script has {what} transactions than the stream: the next is {where}"
-    )
+    return Difference(Kind.COUNT, done + 1, f"the script has {what} transactions than the stream: the next is {where}")

@@ -76,9 +76,7 @@ def _spell(session: Session, values: Mapping[str, tuple[int, Column]]) -> dict[s
     except Error as error:
         if len(values) == 1:
             ((value, (line, _)),) = values.items()
-            raise ScratchError(
-                f"line {line}: {value[:80]!r} is no {column.type} (column {column.name})"
-            ) from error
+            raise ScratchError(f"line {line}: {value[:80]!r} is no {column.type} (column {column.name})") from error
         return _spell_halves(session, values)
     return {value: text or "" for value, (text,) in zip(values, printed, strict=True)}
 

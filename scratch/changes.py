@@ -95,34 +95,35 @@ def _apply(session: Session, table: Table, rows: list[NetRow]) -> None:
 
 
 def _moves_identity(table: Table, row: NetRow) -> bool:
-    """Whether a key column that is GENERATED ALWAYS AS IDENTITY changes, which no UPDATE can do."""
+    """Whether an update may change a column that is GENERATED ALWAYS AS IDENTITY, which no UPDATE can do."""
     if row.before is None or row.after is None:
         return False
+    before = dict(zip(table.row_key, row.before, strict=True))
     return any(
-        table.by_name[name].identity == ALWAYS and row.after.get(name, value) != value
-        for name, value in zip(table.row_key, row.before, strict=True)
+        column.identity == ALWAYS and column.name in row.after and row.after[column.name] != before.get(column.name)
+        for column in table.stored
     )
 
 
 def _replace(session: Session, table: Table, rows: list[NetRow]) -> None:
     """Delete every old version, then insert every new one: no two rows can be in each other's way."""
     there = [row for row in rows if row.before is not None]
-    stored = [column.name for column in table.stored]
-    held = _delete(session, table, there)
+    names = [column.name for column in table.stored]
+    held = _delete(session, table, there, names)
     moved = [
-        NetRow(None, {**dict(zip(stored, cells, strict=True)), **row.after}, row.line)
+        NetRow(None, {**dict(zip(names, cells, strict=True)), **row.after}, row.line)
         for row, cells in zip(there, held, strict=True)
         if row.after is not None
     ]
     _insert(session, table, moved + [row for row in rows if row.before is None])
 
 
-def _delete(session: Session, table: Table, rows: list[NetRow]) -> list[TextRow]:
-    """Delete `rows` by their keys; returns the stored columns of what each was."""
+def _delete(session: Session, table: Table, rows: list[NetRow], names: Sequence[str] = ()) -> list[TextRow]:
+    """Delete `rows` by their keys; returns what each had in the columns `names`."""
     if not rows:
         return []
     given, match = _located(table, rows)
-    held = "".join(f",t.{ident(column.name)}" for column in table.stored)
+    held = "".join(f",t.{ident(name)}" for name in names)
     query = f"DELETE FROM {table_ident(table.name)} t USING {given.source} WHERE {match} RETURNING x.n{held}"
     return [row[1:] for row in _all_found(session, table, rows, query, given.params)]
 
@@ -133,16 +134,12 @@ def _update(session: Session, table: Table, rows: list[NetRow]) -> None:
         columns = [table.by_name[name] for name in present]
         given, match = _located(table, group, columns)
         width = len(table.row_key)
-        # A row that only its key describes is still looked up, by an assignment that changes nothing.
-        assignments = ",".join(
-            f"{ident(column.name)}={given.value(width + i)}" for i, column in enumerate(columns)
-        )
-        if not assignments:
+        assignments = ",".join(f"{ident(column.name)}={given.value(width + i)}" for i, column in enumerate(columns))
+        if not assignments:  # nothing to set, but the rows have to be there
             query = f"SELECT x.n FROM {table_ident(table.name)} t,{given.source} WHERE {match}"
         else:
             query = (
-                f"UPDATE {table_ident(table.name)} t SET {assignments} FROM {given.source} "
-                f"WHERE {match} RETURNING x.n"
+                f"UPDATE {table_ident(table.name)} t SET {assignments} FROM {given.source} WHERE {match} RETURNING x.n"
             )
         _all_found(session, table, group, query, given.params)
 
@@ -170,9 +167,7 @@ def _located(table: Table, rows: list[NetRow], columns: Sequence[Column] = ()) -
     """The keys of `rows` (then their values of `columns`) as a source, and the join to the table t."""
     keys = [table.by_name[name] for name in table.row_key]
     after = [[(row.after or {})[column.name] for column in columns] for row in rows]
-    given = Given(
-        [*keys, *columns], [[*_before(row), *cells] for row, cells in zip(rows, after, strict=True)]
-    )
+    given = Given([*keys, *columns], [[*_before(row), *cells] for row, cells in zip(rows, after, strict=True)])
     match = " AND ".join(f"t.{ident(column.name)}={given.value(i)}" for i, column in enumerate(keys))
     return given, match
 
@@ -182,9 +177,7 @@ def _before(row: NetRow) -> Key:
     return row.before
 
 
-def _all_found(
-    session: Session, table: Table, rows: list[NetRow], query: str, params: list[Any]
-) -> list[TextRow]:
+def _all_found(session: Session, table: Table, rows: list[NetRow], query: str, params: list[Any]) -> list[TextRow]:
     """Run `query`, whose first column is the number of the row that it found; in the order of `rows`."""
     found = {int(row[0] or 0): row for row in session.execute(query.encode(), params)}
     for number, row in enumerate(rows, 1):
@@ -203,8 +196,7 @@ def _not_there(table: Table, row: NetRow) -> ScratchError:
 def describe(table: Table, key: Key) -> str:
     """A row by its table and key, for messages."""
     cells = ", ".join(
-        f"{name}={'NULL' if value is None else value}"
-        for name, value in zip(locator(table), key, strict=True)
+        f"{name}={'NULL' if value is None else value}" for name, value in zip(locator(table), key, strict=True)
     )
     return f"row ({cells[:200]}) of {table.name}"
 

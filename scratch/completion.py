@@ -61,24 +61,18 @@ def _stored(catalog: Catalog, change: RowChange) -> RowChange:
     by_name = catalog[change.table].by_name
     try:
         old, new = (
-            None
-            if row is None
-            else {name: value for name, value in row.items() if not by_name[name].generated}
+            None if row is None else {name: value for name, value in row.items() if not by_name[name].generated}
             for row in (change.old, change.new)
         )
     except KeyError as missing:
-        raise ScratchError(
-            f"line {change.line}: table {change.table} has no column {missing.args[0]}"
-        ) from None
+        raise ScratchError(f"line {change.line}: table {change.table} has no column {missing.args[0]}") from None
     return RowChange(change.op, change.table, old, new, change.line)
 
 
 def _spelled(catalog: Catalog, spellings: Spellings, change: RowChange) -> RowChange:
     by_name = catalog[change.table].by_name
     old, new = (
-        None
-        if row is None
-        else {name: spellings.canonical(by_name[name], value) for name, value in row.items()}
+        None if row is None else {name: spellings.canonical(by_name[name], value) for name, value in row.items()}
         for row in (change.old, change.new)
     )
     return RowChange(change.op, change.table, old, new, change.line)
@@ -103,9 +97,7 @@ def _read_rows(session: Session, table: Table, changes: Sequence[RowChange]) -> 
         return []
     given = Given([table.by_name[name] for name in locator(table)], keys)
     if table.row_key:
-        match = " AND ".join(
-            f"t.{ident(column.name)}={given.value(i)}" for i, column in enumerate(given.columns)
-        )
+        match = " AND ".join(f"t.{ident(column.name)}={given.value(i)}" for i, column in enumerate(given.columns))
         source = f"{given.source} JOIN {table_ident(table.name)} t ON {match}"
     else:
         record = f"ROW({','.join(f't.{ident(column.name)}' for column in table.stored)})::text"
@@ -177,9 +169,7 @@ class _State:
             elif name in new:
                 row[name] = new[name]
             else:
-                raise ScratchError(
-                    f"line {change.line}: the insert into {self._table.name} lacks column {name}"
-                )
+                raise ScratchError(f"line {change.line}: the insert into {self._table.name} lacks column {name}")
             if row[name] is None and column.not_null:
                 hint = " (wal2json prints NaN and Infinity as null)" if _may_be_nan(column) else ""
                 raise ScratchError(

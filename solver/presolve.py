@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from solver.graph import UnionFind, cycles
 from solver.problem import Candidate, CoverProblem, Infeasible
 
-_COMPARISONS = 3_000_000  # pairs that one search for dominated candidates or elements may compare
-
 
 @dataclass(frozen=True, slots=True)
 class Component:
@@ -146,35 +144,23 @@ class _Presolve:
 
     def drop_candidates(self) -> bool:
         """Drops candidates that do nothing or harm beyond repair, and those that another one replaces."""
-        order = sorted(self.alive, key=lambda c: (self._total(c), -len(self.alive[c].covers), c))
-        index = {c: place for place, c in enumerate(order)}
-        by_repair: dict[int, list[int]] = defaultdict(list)
-        for c in order:
-            for debt in self.alive[c].repairs:
-                by_repair[debt].append(c)
+        rank = {c: (self._total(c), -len(self.alive[c].covers), c) for c in self.alive}
+        menders: dict[int, set[int]] = defaultdict(set)
+        for c, candidate in self.alive.items():
+            for debt in candidate.repairs:
+                menders[debt].add(c)
         owed = set[int]().union(*(candidate.damages for candidate in self.alive.values()))
-        cover = {e: sorted(members, key=index.__getitem__) for e, members in self.open.items()}
         gone: set[int] = set()
-        left = _COMPARISONS
-        for c in reversed(order):
+        for c in sorted(self.alive, key=rank.__getitem__, reverse=True):
             candidate = self.alive[c]
-            if any(by_repair[d] in ([], [c]) for d in candidate.damages):
+            useful = [self.open[e] for e in candidate.covers] + [menders[d] for d in candidate.repairs & owed]
+            hopeless = any(menders[d] <= {c} for d in candidate.damages)
+            if not useful or hopeless:
                 gone.add(c)
                 continue
-            if candidate.covers:
-                rivals = min((cover[e] for e in candidate.covers), key=len)
-            elif candidate.repairs & owed:
-                rivals = min((by_repair[d] for d in candidate.repairs & owed), key=len)
-            else:
+            rivals = set.intersection(*sorted(useful, key=len)) - {c} - gone
+            if any(rank[r] < rank[c] and self._stands_in(r, c) for r in rivals):
                 gone.add(c)
-                continue
-            for rival in rivals:
-                left -= 1
-                if index[rival] >= index[c] or left < 0:
-                    break
-                if rival not in gone and self._stands_in(rival, c):
-                    gone.add(c)
-                    break
         for c in sorted(gone):
             self._remove(c)
         return bool(gone)
@@ -198,21 +184,13 @@ class _Presolve:
 
     def drop_elements(self) -> bool:
         """Drops elements that are covered whenever another one is."""
-        order = sorted(self.open, key=lambda e: (len(self.open[e]), not self.problem.unique[e], e))
-        place = {e: i for i, e in enumerate(order)}
+        rank = {e: (len(self.open[e]), not self.problem.unique[e], e) for e in self.open}
         gone: set[int] = set()
-        left = _COMPARISONS
-        for element in order:
-            members = self.open[element]
-            if element in gone or not members:
+        for element in sorted(self.open, key=rank.__getitem__):
+            if element in gone or not self.open[element]:
                 continue
-            fewest = min((self.alive[c].covers for c in sorted(members)), key=len)
-            for other in sorted(fewest, key=place.__getitem__, reverse=True):
-                left -= 1
-                if place[other] <= place[element] or left < 0:
-                    break
-                if other not in gone and self._follows(other, element):
-                    gone.add(other)
+            common = frozenset.intersection(*(self.alive[c].covers for c in self.open[element])) - gone
+            gone |= {o for o in common if rank[o] > rank[element] and self._follows(o, element)}
         for element in sorted(gone):
             self._close(element)
         return bool(gone)

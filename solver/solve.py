@@ -20,8 +20,9 @@ def solve(
     """The cheapest cover that `strategy` (default: CP-SAT) finds within `budget`, in a valid order.
 
     The components are solved from the smallest to the largest, each with its share (by candidates) of
-    the work that is left (`nodes` and `moves` count for each, `wall` for all together).  A component whose strategy fails keeps its greedy cover.  The answer is
-    never worse than `start`, a cover of the whole problem, if one is given.
+    the work that is left; `nodes` and `moves` count for each, `wall` for all together.  A component
+    whose strategy fails keeps its greedy cover.  The answer is never worse than `start`, a cover of the
+    whole problem, if one is given.
 
     Raises Infeasible when there is proof that no cover exists, NoSolution when none was found.
     """

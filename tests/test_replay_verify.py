@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
 from conftest import SHARED
+
 from replay.difference import Kind
 from replay.verify import verify
 from scratch.database import create_database, drop_database, restore, with_database
@@ -30,9 +30,7 @@ def template(server: Server) -> Iterator[str]:
 
 
 STREAM = [
-    Transaction(
-        1, (RowChange(Op.UPDATE, TABLE, {"id": "1", "name": "one"}, {"id": "1", "name": "uno"}, 2),), line=1
-    ),
+    Transaction(1, (RowChange(Op.UPDATE, TABLE, {"id": "1", "name": "one"}, {"id": "1", "name": "uno"}, 2),), line=1),
     Transaction(2, (), line=4),
     Transaction(3, (RowChange(Op.DELETE, TABLE, {"id": "2", "name": "two"}, None, 7),), line=6),
 ]
@@ -61,9 +59,7 @@ def test_of_nothing(server: Server, template: str) -> None:
         (FIRST.replace("1", "id/0"), Kind.ERROR, 0, "transaction 1: statement 1 fails: division by zero"),
     ],
 )
-def test_inexact_scripts(
-    server: Server, template: str, script: str, kind: Kind, done: int, message: str
-) -> None:
+def test_inexact_scripts(server: Server, template: str, script: str, kind: Kind, done: int, message: str) -> None:
     report = verify(script, STREAM, server.dsn(), template)
     assert not report.exact
     assert report.difference is not None

@@ -26,6 +26,7 @@ CREATE TABLE span (id int PRIMARY KEY, r int4range, EXCLUDE USING gist (r WITH &
 CREATE TABLE "odd %s" ("a""b" json, "p%" point, x circle, c char(4), d grade);
 CREATE TABLE always (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text,
                      loud text GENERATED ALWAYS AS (upper(name)) STORED);
+CREATE TABLE counted (k text PRIMARY KEY, n int GENERATED ALWAYS AS IDENTITY, v text);
 CREATE TABLE child (id int PRIMARY KEY, plain_id int NOT NULL REFERENCES plain ON DELETE CASCADE);
 CREATE TABLE part (id int PRIMARY KEY, b box, flags bit(3), tags text[], j jsonb) PARTITION BY RANGE (id);
 CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM (0) TO (10);
@@ -43,6 +44,7 @@ INSERT INTO span VALUES (1, '[1,5)'), (2, '[5,9)');
 INSERT INTO "odd %s" SELECT '{"k": 1}', '(1,2)', '<(0,0),1>', 'ab', 'x' FROM generate_series(1, 3);
 INSERT INTO "odd %s" VALUES (NULL, '(-0,2)', NULL, '', 'y');
 INSERT INTO always (name) VALUES ('a'), ('b');
+INSERT INTO counted (k, v) VALUES ('a', 'x'), ('b', 'y');
 INSERT INTO child VALUES (1, 1), (2, 2);
 INSERT INTO part VALUES (1, '(1,1),(0,0)', '101', '{a,NULL,"NULL"}', '{"a": 1}'),
     (12, NULL, NULL, '{}', '[]');
@@ -99,9 +101,7 @@ def run(session: Session, catalog: Catalog, *changes: RowChange) -> tuple[RowCha
     return completed
 
 
-def test_the_three_operations_fire_no_trigger_and_check_no_foreign_key(
-    session: Session, catalog: Catalog
-) -> None:
+def test_the_three_operations_fire_no_trigger_and_check_no_foreign_key(session: Session, catalog: Catalog) -> None:
     plain = {"id": "20", "name": None, "n": "1.50", "at": "2024-01-01 00:00:00+00", "f": "-0"}
     apply_changes(
         session,
@@ -217,6 +217,16 @@ def test_identity_always_and_generated_columns(session: Session, catalog: Catalo
     assert completed[0].new == {"id": "50", "name": "c"}
 
 
+def test_an_identity_that_is_no_key(session: Session, catalog: Catalog) -> None:
+    run(
+        session,
+        catalog,
+        update("counted", {"k": "a"}, {"k": "a", "n": "1", "v": "z"}),
+        update("counted", {"k": "b"}, {"k": "b", "n": "9", "v": "y"}),
+    )
+    assert rows(session, "SELECT * FROM counted ORDER BY k") == [("a", "1", "z"), ("b", "9", "y")]
+
+
 def test_partitions_arrays_boxes_and_bits(session: Session, catalog: Catalog) -> None:
     moved = {"id": "30", "b": "(1,1),(0,0)", "flags": "011", "tags": '{a,NULL,"NULL"}', "j": '{"b": 2}'}
     run(
@@ -329,9 +339,7 @@ def test_streams_that_do_not_fit(session: Session, catalog: Catalog, change: Row
         (insert("spot", {"id": "1", "place": "1"}, 4), "lines 4 to 4: .*duplicate key.*already exists"),
     ],
 )
-def test_nothing_of_a_misfit_is_applied(
-    session: Session, catalog: Catalog, change: RowChange, message: str
-) -> None:
+def test_nothing_of_a_misfit_is_applied(session: Session, catalog: Catalog, change: RowChange, message: str) -> None:
     with pytest.raises(ScratchError, match=message):
         apply_changes(session, catalog, [delete("child", {"id": "1"}), change])
     assert rows(session, "SELECT count(*) FROM child") == [("2",)]
@@ -339,9 +347,7 @@ def test_nothing_of_a_misfit_is_applied(
 
 
 def test_three_thousand_changes_are_quick(session: Session, catalog: Catalog) -> None:
-    session.execute(
-        "CREATE TABLE many AS SELECT g id, 'name ' || g name, g * 7 n FROM generate_series(1, 50000) g"
-    )
+    session.execute("CREATE TABLE many AS SELECT g id, 'name ' || g name, g * 7 n FROM generate_series(1, 50000) g")
     session.execute("ALTER TABLE many ADD PRIMARY KEY (id)")
     catalog = read_catalog(session)
     changes = [

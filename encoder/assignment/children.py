@@ -144,15 +144,16 @@ def picked(problem: Problem) -> Iterator[Term]:
             if not _same_class(problem.base, member.column.base):
                 continue
             for name, function in (("max", max), ("min", min)):
-                texts = [
-                    function(present, key=_sort_key(member.column.base), default=None)
-                    for group in relation.groups
-                    for present in [[v for i in group if (v := member.values[i]) is not None]]
-                ]
+                texts = [_extreme(member, group, function) for group in relation.groups]
                 if tuple(texts) == problem.new and member.column.base in STRINGS | TIMES:
                     yield relation.scalar(call(name, member.term), (member,))
             if _could_pick(problem, relation, member):
                 yield from _edges(problem, relation, member)
+
+
+def _extreme(member: Member, group: Sequence[int], function: Callable[..., str | None]) -> str | None:
+    present = [text for i in group if (text := member.values[i]) is not None]
+    return function(present, key=_sort_key(member.column.base), default=None)
 
 
 def _could_pick(problem: Problem, relation: Relation, member: Member) -> bool:

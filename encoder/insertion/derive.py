@@ -31,7 +31,7 @@ def size_of(term: Term) -> int:
 
 def derive(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Derived | None:
     """The shortest known term for `slot` over a base of class `kind`; an empty base is none at all."""
-    finders = (_same, _linear, _dates, _choice, _template) if base else (_numbered,)
+    finders = (_same, _linear, _dates, _choice, _template) if base else (_numbered, _constant)
     found = [build for finder in finders if (build := finder(base, kind, slot, spell)) is not None]
     if not found:
         return None
@@ -47,6 +47,13 @@ def _numbered(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> B
     if any(int(value or 0) != first + place for place, value in enumerate(slot.values)):
         return None
     return lambda _: plus(raw("row_number()OVER()"), first - 1)
+
+
+def _constant(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Build | None:
+    if not slot.constant:
+        return None
+    term = spell.top(slot.values[0], slot.column)
+    return lambda _: term
 
 
 def _same(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Build | None:

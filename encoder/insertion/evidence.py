@@ -146,7 +146,7 @@ class _Finder:
             return [rows[0] for rows in options]
         frame = self.state.frame(table.name)
         votes = [
-            (slot.values, frame.texts(name)) for slot in self.slots for name in _namesakes(self.state, self.target, slot, table)
+            (slot.values, frame.texts(name)) for slot in self.slots for name in namesakes(self.state, self.target, slot, table)
         ]
         best: list[list[int]] = []
         for place, rows in enumerate(options):
@@ -176,7 +176,7 @@ class _Finder:
         found: dict[str, str] = {}
         places = rows.tolist()
         for slot in self.slots:
-            names = [column.name for column in table.columns if _compatible(column, slot.column)]
+            names = [column.name for column in table.columns if compatible(column, slot.column)]
             for name in sorted(names, key=lambda name: (name != slot.name, len(name), name)):
                 texts = frame.texts(name)
                 if all(texts[row] == value for row, value in zip(places, slot.values, strict=True)):
@@ -210,7 +210,7 @@ def _in_turn(options: list[list[int]]) -> list[int] | None:
     return found if all(taken[key] == len(key) for key in taken) else None
 
 
-def _compatible(one: Column, other: Column) -> bool:
+def compatible(one: Column, other: Column) -> bool:
     """Whether equal texts of the two columns are equal values that INSERT converts."""
     kind = class_of(one)
     if kind != class_of(other):
@@ -218,7 +218,7 @@ def _compatible(one: Column, other: Column) -> bool:
     return one.base == other.base or kind == INT or (kind == TEXT and one.kind == other.kind == "S")
 
 
-def _namesakes(state: State, target: Table, slot: Slot, table: Table) -> list[str]:
+def namesakes(state: State, target: Table, slot: Slot, table: Table) -> list[str]:
     """Columns of `table` that may well hold the same as `slot`: of its name, or foreign keys to the same table."""
     found = {slot.name} if slot.name in table.by_name else set()
     for key in target.foreign_keys:

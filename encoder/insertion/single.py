@@ -15,8 +15,7 @@ from encoder.insertion.layout import layouts
 from encoder.insertion.model import Proposal
 from encoder.insertion.order import Order, orders
 from encoder.insertion.slots import Slot
-from encoder.insertion.task import Task, order_by, replaced, row_number, sort_keys
-from encoder.selection.lower import Where
+from encoder.insertion.task import From, Task, order_by, row_number, sort_keys
 from encoder.selection.model import Labels, Mask, Path, Selection
 from scratch.session import rows
 from stream.model import Value
@@ -47,8 +46,8 @@ def single_proposals(task: Task, link: Link) -> list[Proposal]:
         if key not in known:
             known[key] = _selections(task, link, labels)
         for selection in known[key]:
-            for where in task.lowered(link.table, selection, paths):
-                found.extend(_statements(task, link, variant, terms, where))
+            for origin in task.origins(link, [selection], paths):
+                found.extend(_statements(task, link, variant, terms, origin))
     return found
 
 
@@ -139,15 +138,12 @@ def _with_conflicts(task: Task, link: Link, strict: Labels, free: Mask, found: S
 
 
 def _statements(
-    task: Task, link: Link, variant: Variant, terms: dict[str, Term], where: Where
+    task: Task, link: Link, variant: Variant, terms: dict[str, Term], origin: From
 ) -> Iterator[Proposal]:
-    pool = link.pool
-    cte = pool.cte if pool is not None else None
-    sources = replaced(where.sources, cte) if cte is not None else tuple(where.sources)
     order = variant.order
     keys = sort_keys(order) if order is not None else []
     numbered = dict(terms)
-    offset = _offset(task, link, variant, where)
+    offset = _offset(task, link, variant, origin)
     for slot in task.sequences:
         if slot.name not in numbered and offset is not None and slot is task.sequences[0]:
             numbered[slot.name] = row_number(keys, offset)
@@ -155,7 +151,7 @@ def _statements(
         tail = order_by(keys, layout.select) if keys and layout.uses else None
         unordered = order is None and bool(task.sequences)
         note = f"from {link.table.name.name}" + (" unordered" if unordered and _takes_turns(layout.select, layout.uses) else "")
-        query = Query(layout.select, sources, where.where, tail)
+        query = Query(layout.select, origin.sources, origin.where, tail)
         yield task.insert(layout, query, conflict=variant.conflict, note=note)
 
 
@@ -163,7 +159,7 @@ def _takes_turns(select: Sequence[Term], uses: object) -> bool:
     return bool(uses) or any(term.parts[0] == "row_number()OVER(" for term in select)
 
 
-def _offset(task: Task, link: Link, variant: Variant, where: Where) -> int | None:
+def _offset(task: Task, link: Link, variant: Variant, origin: From) -> int | None:
     """What to add to the row's number to get the id; None where the ids have other gaps than the selection."""
     if not task.sequences or (task.sequences[0].drawn is None and None in task.sequences[0].values):
         return None
@@ -175,7 +171,7 @@ def _offset(task: Task, link: Link, variant: Variant, where: Where) -> int | Non
         return ids[0] - 1 if all(b - a == 1 for a, b in zip(ids, ids[1:], strict=False)) else None
     if variant.order is None:
         return None
-    chosen = _selected(task, link, where)
+    chosen = _selected(task, link, origin)
     if chosen is None or not chosen[link.rows].all():
         return None
     ranks = np.sort(variant.order.rank[chosen])
@@ -184,13 +180,13 @@ def _offset(task: Task, link: Link, variant: Variant, where: Where) -> int | Non
     return int(offsets.pop()) if len(offsets) == 1 else None
 
 
-def _selected(task: Task, link: Link, where: Where) -> Mask | None:
+def _selected(task: Task, link: Link, origin: From) -> Mask | None:
     """The rows of the frame that `where` selects, asked of the server."""
     key = link.table.row_key
     if not key or (link.pool is not None and link.pool.cte is not None):
         return None
     frame = task.state.frame(link.table.name)
-    query = render(Query(tuple(ref((), name) for name in key), tuple(where.sources), where.where))
+    query = render(Query(tuple(ref((), name) for name in key), origin.sources, origin.where))
     task.budget.spend(frame.size)
     chosen = np.zeros(frame.size, dtype=bool)
     for found in rows(task.state.session, query):

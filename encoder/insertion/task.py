@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,12 +19,20 @@ from encoder.insertion.model import Proposal
 from encoder.insertion.order import Order
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, Speller, class_of
-from encoder.selection.lower import Where, lower
+from encoder.selection.lower import lower
 from encoder.selection.model import Labels, Path, Selection
 from encoder.selection.search import find_selections
 from scratch.catalog import Table
 
 CONFLICT = raw("ON CONFLICT DO NOTHING")
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """The sources of a query and its condition."""
+
+    sources: tuple[Source, ...]
+    where: Term | None
 
 
 @dataclass(frozen=True)
@@ -96,8 +104,15 @@ class Task:
         found = find_selections(self.state, table.name, labels, budget=self.budget, timezone=self.timezone)
         return found[:keep]
 
-    def lowered(self, table: Table, selection: Selection, needed: frozenset[Path]) -> list[Where]:
-        return lower(self.state.catalog, table.name, selection, needed=needed)
+    def origins(self, link: Link, selections: Sequence[Selection], needed: frozenset[Path]) -> list[From]:
+        """What FROM and WHERE say to read the selected rows of `link` with what their paths `needed` lead to."""
+        pool = link.pool
+        own_source = source_of(link.table, (), pool.cte if pool is not None else None)
+        found = []
+        for selection in selections:
+            for where in lower(self.state.catalog, link.table.name, selection, needed=needed):
+                found.append(From((own_source, *where.sources), where.where))
+        return found
 
 
 def own(column: str) -> Expression:
@@ -125,15 +140,5 @@ def row_number(keys: Sequence[tuple[Term, bool]], offset: int) -> Term:
     return plus(Term(("row_number()OVER(", *inside, ")")), offset)
 
 
-Tail = Callable[[Layout], Term | None]
-
-
 def with_join(where: Term | None, condition: Term) -> Term:
     return condition if where is None else op(condition, "AND", where)
-
-
-def replaced(sources: Sequence[Source], name: str) -> tuple[Source, ...]:
-    """`sources` with the row's own source read under another name."""
-    return tuple(
-        Source((), name, source.columns) if source.key == () else source for source in sources
-    )

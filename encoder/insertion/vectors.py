@@ -7,7 +7,7 @@ bases is a small facility location problem, solved by local search on estimated 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from emit.literal import quote
@@ -48,7 +48,7 @@ def spell_rows(slots: Sequence[Slot], count: int, spell: Speller) -> list[Spelle
     table = [[derive(base.values, base.kind, slot, spell) for slot in slots] for base in bases]
     alone = [derive((), INT, slot, spell) for slot in slots]
     chosen = _choose(bases, table, alone, len(slots))
-    if chosen is None:
+    if not chosen:
         return []
     used = sorted(chosen)
     names = list(_LETTERS[: len(used)])
@@ -183,7 +183,7 @@ def _choose(
         chosen, cost = set(start), total(start)
         while cost < float("inf"):
             moves = [chosen ^ {i} for i in range(len(bases))]
-            costs = [total(move) if move else float("inf") for move in moves]
+            costs = [total(move) for move in moves]
             at = min(range(len(moves)), key=costs.__getitem__)
             if costs[at] >= cost:
                 break
@@ -240,5 +240,3 @@ def _source_size(source: Source) -> int:
     assert isinstance(text, Term)
     return size_of(text) + len(source.alias or "") + 2 * len(source.alias_columns) + bool(source.alias_columns)
 
-
-Build = Callable[[Term], Term]

@@ -32,15 +32,15 @@ _PRODUCTS = 10  # pairs of columns whose products are summed
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`term` over the linked rows with `condition`; `values` has one number a group, NaN for NULL, and `missing` is
-    the value of a group without such rows."""
+    """`term` over the linked rows with `condition`; `values` has one number a group, NaN for NULL."""
 
     term: Term
     condition: Condition | None
     values: Floats
-    missing: float
+    missing: float  # the value of a group without such rows
     scale: Scale
     family: frozenset[str]  # the types of columns with which it compares
+    operators: str = "<>="  # for constants
 
 
 class Aggregates:
@@ -90,8 +90,8 @@ class Aggregates:
             if not self.budget.spend(4 * self.joined.others.size):
                 return
             factors = (to_numbers(f.column.base, f.coded) for f in (first, second))
-            condition = Condition((), np.ones(self.joined.others.size, dtype=np.bool_), first.sources, first.joins)
-            condition &= Condition((), condition.holds, second.sources, second.joins)
+            condition = Condition((), first.present, first.sources, first.joins)
+            condition &= Condition((), second.present, second.sources, second.joins)
             term = call("sum", op(first.term, "*", second.term))
             self._columns(self._sum(term, condition, next(factors) * next(factors)))
 
@@ -126,7 +126,8 @@ class Aggregates:
             counts = np.bincount(self.joined.other[known], minlength=self.joined.groups)
             with np.errstate(invalid="ignore", divide="ignore"):
                 mean = total.values / counts
-            self._try(Aggregate(call("avg", feature.term), condition, mean, np.nan, Numbers(), _NUMBERS))
+            # A mean is seldom a number of few digits, and then a float is not it.
+            self._try(Aggregate(call("avg", feature.term), condition, mean, np.nan, Numbers(), _NUMBERS, "<>"))
 
     def _sum(self, term: Term, condition: Condition | None, numbers: Floats) -> Aggregate:
         known = ~np.isnan(numbers) & (self.joined.other >= 0)
@@ -145,18 +146,27 @@ class Aggregates:
         joined = self.joined
         if not joined.link.own:  # an aggregate of the whole table is the same for all rows
             return
-        present = np.where(aggregate.values == aggregate.missing, np.nan, aggregate.values)
+        some = joined.counts > 0 if aggregate.condition is None else joined.image(aggregate.condition.holds)
+        present = np.where(some, aggregate.values, np.nan)
         grouped = np.append(present, np.nan)[joined.own]
         every = np.append(aggregate.values, aggregate.missing)[joined.own]
-        for cut in self._cuts(grouped, aggregate.scale):
+        for cut in self._cuts(grouped, aggregate):
             self.offers.offer(cut.holds, partial(self._having, aggregate, cut))
         if joined.correlates:
-            for cut in self._cuts(every, aggregate.scale):
+            for cut in self._cuts(every, aggregate):
                 self.offers.offer(cut.holds, partial(self._correlated, aggregate, cut))
 
-    def _cuts(self, values: Floats, scale: Scale) -> Iterator[Cut]:
+    def _cuts(self, values: Floats, aggregate: Aggregate) -> Iterator[Cut]:
         labels = self.offers.labels
-        return cuts(values, labels.must, labels.must_not, scale, cover=True, avoid=self.offers.partial)
+        return cuts(
+            values,
+            labels.must,
+            labels.must_not,
+            aggregate.scale,
+            cover=True,
+            avoid=self.offers.partial,
+            operators=aggregate.operators,
+        )
 
     def _having(self, aggregate: Aggregate, cut: Cut) -> Term:
         joined = self.joined
@@ -198,7 +208,7 @@ def _grouped(width: int, having: Term) -> Term:
 def _only_joins(feature: Feature) -> Condition | None:
     if not feature.sources:
         return None
-    return Condition((), feature.coded.codes >= -1, feature.sources, feature.joins)
+    return Condition((), feature.present, feature.sources, feature.joins)
 
 
 def is_measure(feature: Feature, joined: Joined) -> bool:

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from emit.literal import identifier
-from emit.size import join
-from emit.term import Ref, Term
 from encoder.budget import Budget
 from encoder.frame import State
 from encoder.selection.derive import derived
 from encoder.selection.features import Feature, features
-from encoder.selection.model import Atom, Labels, Mask, MaskedAtom, Path
+from encoder.selection.model import Atom, Labels, Mask, MaskedAtom
 from encoder.selection.pairs import PairAtom, compared, distances
 from encoder.selection.patterns import pattern_shapes
 from encoder.selection.shapes import is_text, shapes
+from encoder.selection.spelling import make_atom
 from encoder.selection.view import Shape, View
 from stream.model import TableName
 
 # Atoms kept a feature: those that reject most for their size.
 _PER_FEATURE = 10
 _DERIVED_DEPTH = 2
-
-
-def make_atom(term: Term, paths: frozenset[Path]) -> Atom:
-    """An atom with its size: the bytes of its tokens with every column by its plain name."""
-    pieces = [part if isinstance(part, str) else _name(part) for part in term.parts]
-    return Atom(term, paths, len(join(pieces).encode()))
-
-
-def _name(part: object) -> str:
-    return identifier(part.column) if isinstance(part, Ref) else "(SELECT)"
 
 
 def atoms(
@@ -103,33 +92,30 @@ def feature_atoms(
 ) -> Iterator[MaskedAtom]:
     """The atoms of one feature, see `atoms`."""
     view = View.of(feature, labels)
-    if partial:
-        found = [
-            (~shape.accept, shape, False) for shape in _shapes(view.swapped(), budget, timezone)
-        ]
-        for accept, shape, _ in found:
-            if not _is_null_test(shape):
-                accept[-1] = False
-    else:
-        found = [(shape.accept, shape, True) for shape in _shapes(view, budget, timezone)]
-    ranked: list[tuple[int, int, Mask, Atom]] = []
-    for accept, shape, yes in found:
-        good, wrong = int(view.need[accept].sum()), int(view.bad[accept].sum())
+    found: list[_Ranked] = []
+    for shape in _shapes(view.swapped() if partial else view, budget, timezone):
+        accept = shape.opposite() if partial else shape.accept
         if partial:
-            if wrong or not good:
-                continue
-            value = good
+            useful = view.need[accept].any() and not view.bad[accept].any()
+            value = int(view.need[accept].sum())
         else:
-            if view.need[~accept].any() or not view.bad[~accept].any():
-                continue
+            useful = view.bad[~accept].any() and not view.need[~accept].any()
             value = int(view.bad[~accept].sum())
-        term = shape.spell(yes)
+        term = shape.spell(not partial) if useful else None
         if term is not None:
-            atom = make_atom(term, feature.paths)
-            ranked.append((atom.size, -value, accept, atom))
-    ranked.sort(key=lambda entry: entry[:2])
-    for accept, atom in _undominated(ranked, view, partial):
-        yield MaskedAtom(atom, accept[feature.coded.codes])
+            found.append(_Ranked(make_atom(term, feature.paths), value, accept))
+    counted = (view.need if partial else view.bad) > 0
+    for ranked in _undominated(found, counted, partial):
+        yield MaskedAtom(ranked.atom, ranked.accept[feature.coded.codes])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Ranked:
+    """An atom, how many rows it rejects (or selects, on the other side), and its accepted values."""
+
+    atom: Atom
+    value: int
+    accept: Mask
 
 
 def _shapes(view: View, budget: Budget, timezone: str | None) -> Iterator[Shape]:
@@ -138,24 +124,20 @@ def _shapes(view: View, budget: Budget, timezone: str | None) -> Iterator[Shape]
         yield from pattern_shapes(view, budget)
 
 
-def _is_null_test(shape: Shape) -> bool:
-    return bool(shape.accept[-1]) or not bool(shape.accept[:-1].any()) or bool(shape.accept[:-1].all())
-
-
-def _undominated(
-    ranked: list[tuple[int, int, Mask, Atom]], view: View, partial: bool
-) -> Iterator[tuple[Mask, Atom]]:
-    """The atoms that no shorter one replaces on the rows that count."""
-    counted = (view.need if partial else view.bad) > 0
-    kept: list[Mask] = []
-    for _, _, accept, atom in ranked:
-        worth = accept[counted] if partial else ~accept[counted]
-        if any(not (worth & ~other).any() for other in kept):
-            continue
-        kept.append(worth)
-        yield accept, atom
-        if len(kept) >= _PER_FEATURE:
-            return
+def _undominated(found: list[_Ranked], counted: Mask, partial: bool) -> list[_Ranked]:
+    """The atoms that no shorter one replaces on the values that count, those of most value for their size first."""
+    kept: list[tuple[Mask, _Ranked]] = []
+    for ranked in sorted(found, key=lambda r: (r.atom.size, -r.value)):
+        worth = (ranked.accept if partial else ~ranked.accept)[counted]
+        if not any((worth <= other).all() for other, _ in kept):
+            kept.append((worth, ranked))
+    # Better than all that are shorter: these must stay; the others only where there is room.
+    best, front, rest = 0, [], []
+    for _, ranked in kept:
+        (front if ranked.value > best else rest).append(ranked)
+        best = max(best, ranked.value)
+    rest.sort(key=lambda r: -r.value / r.atom.size)
+    return [*front[-_PER_FEATURE:], *rest[: max(_PER_FEATURE - len(front), 0)]]
 
 
 def seed_masks(known: list[Feature], labels: Labels, limit: int) -> list[Mask]:

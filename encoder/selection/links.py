@@ -46,13 +46,14 @@ class Link:
 @dataclass(frozen=True, slots=True)
 class Feature:
     """A column of the other table's rows, or of the rows that these refer to: `sources` and `joins` bring it into
-    the query; `coded` has a code for every row of the other table."""
+    the query; `coded` has a code for every row of the other table, and `present` tells which rows the joins keep."""
 
     sources: tuple[Source, ...]
     joins: tuple[Term, ...]
     key: SourceKey
     column: Column
     coded: Coded
+    present: Mask
 
     @property
     def term(self) -> Term:
@@ -176,9 +177,10 @@ def features(state: State, joined: Joined) -> Iterator[Feature]:
     """The columns of the other table but those of the link, and the columns one foreign key further up."""
     others = joined.others
     link = joined.link
+    everywhere = np.ones(others.size, dtype=np.bool_)
     for column in others.table.columns:
         if column.name not in link.columns and column.base not in _UNCOMPARABLE:
-            yield Feature((), (), link.key, column, others.coded(column.name))
+            yield Feature((), (), link.key, column, others.coded(column.name), everywhere)
     for key in others.table.foreign_keys:
         if set(key.columns) & set(link.columns):
             continue
@@ -196,6 +198,6 @@ def features(state: State, joined: Joined) -> Iterator[Feature]:
                 continue
             coded = parents.coded(column.name)
             codes = np.append(coded.codes, np.int32(-1))[up]
-            yield Feature((parent,), joins, parent.key, column, Coded(codes, coded.values))
+            yield Feature((parent,), joins, parent.key, column, Coded(codes, coded.values), up >= 0)
 
 

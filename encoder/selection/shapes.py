@@ -12,8 +12,9 @@ import numpy as np
 
 from emit.literal import input_text, literal, quote
 from emit.term import Prec, Term, in_values, is_null, negate, op, raw, wrap
+from encoder.selection.model import Mask
 from encoder.selection.scales import TEXTS, Bound, TextScale
-from encoder.selection.view import Shape, View
+from encoder.selection.view import Shape, Spell, View
 
 MAX_LIST = 24
 _SINGLES = 6
@@ -34,8 +35,8 @@ def null_shapes(view: View) -> Iterator[Shape]:
     only = np.zeros(size, dtype=np.bool_)
     only[-1] = True
     term = view.feature.term
-    yield Shape(only, lambda yes: is_null(term, yes))
-    yield Shape(~only, lambda yes: is_null(term, not yes))
+    yield Shape(only, lambda yes: is_null(term, yes), total=True)
+    yield Shape(~only, lambda yes: is_null(term, not yes), total=True)
 
 
 def boolean_shapes(view: View) -> Iterator[Shape]:
@@ -47,11 +48,15 @@ def boolean_shapes(view: View) -> Iterator[Shape]:
         yield Shape(accept, _boolean(term, value == "t"))
         rest = ~accept
         word = "TRUE" if value == "t" else "FALSE"
-        yield Shape(rest, lambda yes, word=word: raw_after(term, f"IS NOT {word}" if yes else f"IS {word}"))
+        yield Shape(rest, _is(term, word), total=True)
 
 
-def _boolean(term: Term, truth: bool):  # type: ignore[no-untyped-def]
+def _boolean(term: Term, truth: bool) -> Spell:
     return lambda yes: term if yes == truth else negate(term)
+
+
+def _is(term: Term, word: str) -> Spell:
+    return lambda yes: raw_after(term, f"IS NOT {word}" if yes else f"IS {word}")
 
 
 def raw_after(term: Term, words: str) -> Term:
@@ -62,7 +67,9 @@ def list_shapes(view: View, timezone: str | None) -> Iterator[Shape]:
     """=, IN, <>, NOT IN."""
     if not view.feature.comparable:
         return
-    if len(view.needed) <= MAX_LIST:
+    if not len(view.foreign):
+        return
+    if 0 < len(view.needed) <= MAX_LIST:
         yield _listed(view, view.needed.tolist(), True, timezone)
     foreign = view.foreign
     if len(foreign) <= MAX_LIST:
@@ -73,6 +80,17 @@ def list_shapes(view: View, timezone: str | None) -> Iterator[Shape]:
             yield _listed(view, [int(heavy[count - 1])], False, timezone)
             if count > 1:
                 yield _listed(view, sorted(heavy[:count].tolist()), False, timezone)
+    if view.need[-1]:
+        for code in heavy[:_SINGLES].tolist():
+            yield _distinct(view, code, timezone)
+
+
+def _distinct(view: View, code: int, timezone: str | None) -> Shape:
+    accept = np.ones(len(view.need), dtype=np.bool_)
+    accept[code] = False
+    words = ("IS NOT DISTINCT FROM", "IS DISTINCT FROM")
+    value = value_term(view, code, timezone)
+    return Shape(accept, lambda yes: op(view.feature.term, words[yes], value), total=True)
 
 
 def _listed(view: View, codes: list[int], inside: bool, timezone: str | None) -> Shape:
@@ -155,7 +173,7 @@ def _place(view: View, bound: Bound, strict: bool, lower: bool) -> int | None:
     return bound.least if strict == lower else bound.less
 
 
-def _comparison(term: Term, literal_: Term, strict: bool, lower: bool):  # type: ignore[no-untyped-def]
+def _comparison(term: Term, literal_: Term, strict: bool, lower: bool) -> Spell:
     operator = (">" if lower else "<") + ("" if strict else "=")
     opposite = {">": "<=", "<": ">=", ">=": "<", "<=": ">"}[operator]
     return lambda yes: op(term, operator if yes else opposite, literal_)
@@ -165,7 +183,7 @@ def _fold(text: str) -> tuple[str, str]:
     return "".join(c for c in text.casefold() if c.isalnum()), text.casefold()
 
 
-def _robust(view: View, bound: Bound, strict: bool, lower: bool, accept: np.ndarray) -> bool:
+def _robust(view: View, bound: Bound, strict: bool, lower: bool, accept: Mask) -> bool:
     """Whether a text bound cuts at the same place under a collation of words, as far as can be told here."""
     scale = view.feature.scale
     text = bound.literal.parts[0]

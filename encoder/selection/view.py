@@ -21,10 +21,21 @@ Spell: TypeAlias = Callable[[bool], Term | None]
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A condition on a feature: `accept` says for every value, then for NULL, whether it holds."""
+    """A condition on a feature: `accept` says for every value, then for NULL, whether it holds.
+
+    `total` says that it is never NULL itself, so that its opposite holds for NULL where it does not.
+    """
 
     accept: Mask
     spell: Spell
+    total: bool = False
+
+    def opposite(self) -> Mask:
+        """What the opposite accepts."""
+        accept = ~self.accept
+        if not self.total:
+            accept[-1] = False
+        return accept
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,152 @@
+"""INSERT … SELECT … GROUP BY: a row for each group of another table's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+
+import numpy as np
+
+from emit.term import Query, Term, call, raw, ref
+from encoder.frame import Frame, encode
+from encoder.insertion.derive import size_of
+from encoder.insertion.evidence import compatible, namesakes
+from encoder.insertion.layout import Layout, layouts, source_of
+from encoder.insertion.model import Proposal
+from encoder.insertion.slots import Slot
+from encoder.insertion.spell import INT, NUMBER, class_of
+from encoder.insertion.task import From, Task, order_by
+from encoder.selection.lower import lower
+from encoder.selection.model import Labels
+from scratch.catalog import Table
+from stream.model import Value
+
+_Groups = dict[tuple[Value, ...], list[int]]
+
+
+def aggregate_proposals(task: Task) -> Iterator[Proposal]:
+    """INSERTs whose varying columns are groups of one table and aggregates over them."""
+    varying = [s for s in task.slots if s.explicit and not s.default and not s.constant and s.sequence is None]
+    numbers = [s for s in varying if class_of(s.column) in (INT, NUMBER) and not _is_key(task, s)]
+    if not numbers or task.count < 2:
+        return
+    for name in task.state.catalog:
+        table = task.state.catalog[name]
+        pairs = {s.name: names[0] for s in task.slots if s.explicit and (names := _readable(task, s, table))}
+        groups = [s for s in varying if s.name in pairs and s not in numbers]
+        # A grouping column may be a number or the same in all groups.
+        if not groups:
+            continue
+        yield from _over(task, table, {s.name: pairs[s.name] for s in groups}, numbers)
+
+
+def _is_key(task: Task, slot: Slot) -> bool:
+    return any(slot.name in key.columns for key in task.target.foreign_keys)
+
+
+def _readable(task: Task, slot: Slot, table: Table) -> list[str]:
+    names = namesakes(task.state, task.target, slot, table)
+    return [name for name in names if compatible(table.by_name[name], slot.column)]
+
+
+def _over(
+    task: Task, table: Table, grouping: dict[str, str], numbers: list[Slot]
+) -> Iterator[Proposal]:
+    frame = task.state.frame(table.name)
+    slots = {slot.name: slot for slot in task.slots}
+    if not task.budget.spend(frame.size):
+        return
+    groups: _Groups = {}
+    for row, key in enumerate(zip(*(frame.texts(column) for column in grouping.values()), strict=True)):
+        groups.setdefault(key, []).append(row)
+    wanted = list(zip(*(slots[name].values for name in grouping), strict=True))
+    if len(set(wanted)) != len(wanted) or not all(key in groups for key in wanted):
+        return
+    members = [groups[key] for key in wanted]
+    terms: dict[str, Term] = {name: ref((), column) for name, column in grouping.items()}
+    for slot in numbers:
+        term = _aggregate(frame, slot, members)
+        if term is None:
+            return
+        terms[slot.name] = term
+    must = np.zeros(frame.size, dtype=bool)
+    must[[row for rows in members for row in rows]] = True
+    for selection in task.selections(table, Labels(must, ~must)):
+        for where in lower(task.state.catalog, table.name, selection):
+            origin = From((source_of(table, ()), *where.sources), where.where)
+            yield from _statements(task, terms, grouping, origin)
+
+
+def _statements(
+    task: Task, terms: dict[str, Term], grouping: dict[str, str], origin: From
+) -> Iterator[Proposal]:
+    order = _order(task, grouping)
+    draws = all(slot.in_step for slot in task.sequences) and (order is not None or not task.sequences)
+    for layout in layouts(task.slots, {**task.constants(), **terms}, draws):
+        grouped = [terms[name] for name in grouping]
+        tail = _group_by(grouped, layout)
+        if layout.uses and order is not None:
+            keys = [(terms[name], falls) for name, falls in order]
+            tail = Term((*tail.parts, *order_by(keys, layout.select).parts))
+        query = Query(layout.select, origin.sources, origin.where, tail)
+        yield task.insert(layout, query, conflict=False, note="groups")
+
+
+def _group_by(terms: list[Term], layout: Layout) -> Term:
+    parts: list[object] = ["GROUP BY"]
+    for place, term in enumerate(terms):
+        parts += [","] if place else []
+        parts.append(str(layout.select.index(term) + 1) if term in layout.select else term.parts[0])
+    return Term(tuple(parts))  # type: ignore[arg-type]
+
+
+def _order(task: Task, grouping: dict[str, str]) -> list[tuple[str, bool]] | None:
+    """Grouping columns, each with whether it falls, by which the rows stand in the order of the stream."""
+    slots = {slot.name: slot for slot in task.slots}
+    left = list(grouping)
+    found: list[tuple[str, bool]] = []
+    ties = np.ones(max(task.count - 1, 0), dtype=bool)
+    while ties.any():
+        for name in left:
+            codes = encode(task.state.session, slots[name].column, slots[name].values).codes.astype(np.int64)
+            codes[codes < 0] = len(codes) + 1
+            steps = np.diff(codes)
+            falls = bool((steps[ties] < 0).any())
+            if not (steps[ties] != 0).any() or ((steps[ties] > 0).any() and falls):
+                continue
+            found.append((name, falls))
+            left.remove(name)
+            ties &= steps == 0
+            break
+        else:
+            return None
+    return found
+
+
+def _aggregate(frame: Frame, slot: Slot, members: list[list[int]]) -> Term | None:
+    """count(*), or sum, min or max of a column."""
+    wanted = [_number(value) for value in slot.values]
+    if wanted == [Decimal(len(rows)) for rows in members]:
+        return call("count", raw("*"))
+    found: list[Term] = []
+    for column in frame.table.columns:
+        if class_of(column) not in (INT, NUMBER):
+            continue
+        values = [_number(text) for text in frame.texts(column.name)]
+        for function, compute in (("sum", sum), ("min", min), ("max", max)):
+            made = (_folded(compute, [values[row] for row in rows]) for rows in members)
+            if all(value == want for value, want in zip(made, wanted, strict=True)):
+                found.append(call(function, ref((), column.name)))
+    return min(found, key=size_of, default=None)
+
+
+def _folded(compute: object, values: list[Decimal | None]) -> Decimal | None:
+    there = [value for value in values if value is not None]
+    return Decimal(compute(there)) if there else None  # type: ignore[operator]
+
+
+def _number(text: Value) -> Decimal | None:
+    try:
+        return None if text is None else Decimal(text)
+    except InvalidOperation:
+        return None

@@ -1,0 +1,275 @@
+"""INSERT … SELECT over products: tables with tables, tables with lists of values, joined or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, permutations, product
+
+import numpy as np
+
+from emit.term import Prec, Query, Ref, Term, op, separate
+from encoder.insertion.evidence import Link
+from encoder.insertion.layout import Layout, layouts, source_of
+from encoder.insertion.model import Indexes, Proposal
+from encoder.insertion.sides import Key, ListSide, Side, TableSide, determined, runs
+from encoder.insertion.slots import Slot
+from encoder.insertion.spell import class_of
+from encoder.insertion.task import From, Task, order_by, row_number, with_join
+from stream.model import Value
+
+_MAX_PRODUCT = 50_000
+_FIRST_SIDES = 4
+_SECOND_SIDES = 4
+_MAX_TRIES = 6
+_MAX_LIST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`sides` whose product, filtered by `join`, has the inserted rows and perhaps others, which are in the
+    target already (`holes`)."""
+
+    sides: tuple[Side, ...]
+    join: Term | None
+    holes: bool
+
+
+def cross_proposals(task: Task, hypotheses: Sequence[Link]) -> list[Proposal]:
+    found: list[Proposal] = []
+    for plan in islice(_plans(task, hypotheses), _MAX_TRIES):
+        found.extend(_propose(task, plan))
+    return found
+
+
+def _varying(task: Task) -> list[Slot]:
+    return [slot for slot in task.slots if slot.explicit and not slot.default and not slot.constant and slot.sequence is None]
+
+
+def _plans(task: Task, hypotheses: Sequence[Link]) -> Iterator[Plan]:
+    varying = _varying(task)
+    repeated = _repeating(task, hypotheses)
+    for place, first in enumerate(repeated[:_FIRST_SIDES]):
+        left = [slot for slot in varying if not determined(slot, first.rows)]
+        partners = [
+            link
+            for link in repeated[place + 1 :]
+            if any(slot.name == link.column for slot in left) and not _nested(first, link)
+        ]
+        for second in partners[:_SECOND_SIDES]:
+            rest = [slot for slot in left if not determined(slot, second.rows)]
+            yield from _product(task, [first, second], rest)
+        if left:
+            yield from _product(task, [first], left)
+
+
+def _repeating(task: Task, hypotheses: Sequence[Link]) -> list[Link]:
+    """Links that several rows share, one for each set of rows."""
+    found: list[Link] = []
+    for link in hypotheses:
+        distinct = len(np.unique(link.rows))
+        # A side of a join may give each row once; it then comes with another that repeats.
+        if 1 < distinct < task.count:
+            found.append(link)
+    return found
+
+
+def _nested(one: Link, other: Link) -> bool:
+    """Whether one row of either side always comes with the same row of the other."""
+    pairs = len(np.unique(np.stack([one.rows, other.rows]), axis=1).T)
+    return pairs <= max(len(np.unique(one.rows)), len(np.unique(other.rows)))
+
+
+def _product(task: Task, tables: Sequence[Link], rest: Sequence[Slot]) -> Iterator[Plan]:
+    sides: list[Side] = [TableSide(task, link, place) for place, link in enumerate(tables)]
+    if rest:
+        listed = ListSide(task, tuple(rest))
+        if listed.size > _MAX_LIST:
+            return
+        sides.append(listed)
+    size = int(np.prod([side.size for side in sides]))
+    if size > _MAX_PRODUCT or len(_combinations(sides)) != task.count:
+        return
+    holes = _holes(sides)
+    if not holes or _all_there(task, sides, holes):
+        yield Plan(tuple(sides), None, bool(holes))
+    elif len(tables) == 2:
+        yield from _joined(task, sides, tables, holes)
+
+
+def _combinations(sides: Sequence[Side]) -> set[tuple[int, ...]]:
+    return set(zip(*(side.items.tolist() for side in sides), strict=True))
+
+
+def _holes(sides: Sequence[Side]) -> list[tuple[int, ...]]:
+    there = _combinations(sides)
+    return [combined for combined in product(*(range(side.size) for side in sides)) if combined not in there]
+
+
+def _all_there(task: Task, sides: Sequence[Side], holes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether the rows that the holes would give meet a unique key of the target."""
+    slots = {slot.name: slot for slot in task.slots if slot.explicit and slot.sequence is None}
+    for key in (task.target.primary_key, *task.target.unique_keys):
+        if not key or not all(name in slots for name in key):
+            continue
+        readers = [_reader(slots[name], sides) for name in key]
+        if any(reader is None for reader in readers):
+            continue
+        frame = task.state.frame(task.target.name)
+        there = set(zip(*(frame.texts(name) for name in key), strict=True))
+        made = (tuple(reader[1][hole[reader[0]]] for reader in readers if reader) for hole in holes)
+        if all(values in there for values in made):
+            return True
+    return False
+
+
+def _reader(slot: Slot, sides: Sequence[Side]) -> tuple[int, dict[int, Value]] | None:
+    """A side that determines `slot`, and its value for every item of it."""
+    for place, side in enumerate(sides):
+        if determined(slot, side.items):
+            return place, dict(zip(side.items.tolist(), slot.values, strict=True))
+    return None
+
+
+def _joined(
+    task: Task, sides: Sequence[Side], tables: Sequence[Link], holes: Sequence[tuple[int, ...]]
+) -> Iterator[Plan]:
+    """The two tables, joined by a column of each that is equal in all inserted rows and in none of the holes."""
+    one, other = tables
+    left, right = sides[0], sides[1]
+    assert isinstance(left, TableSide) and isinstance(right, TableSide)
+    frames = [task.state.frame(link.table.name) for link in tables]
+    for a in one.table.columns:
+        texts = frames[0].texts(a.name)
+        for b in other.table.columns:
+            if class_of(a) != class_of(b) or a.base == "boolean":
+                continue
+            others = frames[1].texts(b.name)
+            pairs = zip(one.rows.tolist(), other.rows.tolist(), strict=True)
+            if not all(texts[i] is not None and texts[i] == others[j] for i, j in pairs):
+                continue
+            open_holes = [h for h in holes if texts[left.rows[h[0]]] == others[right.rows[h[1]]]]
+            if open_holes and not _all_there(task, sides, open_holes):
+                continue
+            join = op(Term((Ref((0, ()), a.name),)), "=", Term((Ref((1, ()), b.name),)))
+            met = [{texts[row] for row in left.rows.tolist()}, {others[row] for row in right.rows.tolist()}]
+            left.must_not = np.array([text in met[1] for text in texts], dtype=bool)
+            right.must_not = np.array([text in met[0] for text in others], dtype=bool)
+            yield Plan(tuple(sides), join, bool(open_holes))
+            return
+
+
+def _propose(task: Task, plan: Plan) -> Iterator[Proposal]:
+    terms = _terms(task, plan.sides)
+    if terms is None:
+        return
+    ranked = _order(task, plan) if task.sequences else None
+    keys, places = ranked if ranked is not None else ((), None)
+    slot = task.sequences[0] if len(task.sequences) == 1 else None
+    draws, fresh = not task.sequences, False
+    if slot is not None and places is not None:
+        draws = slot.drawn is not None and slot.drawn == tuple(places.tolist())
+        fresh = slot.in_step and plan.holes
+        if None not in slot.values:
+            offsets = {int(value or 0) - place for value, place in zip(slot.values, places.tolist(), strict=True)}
+            if len(offsets) == 1:
+                terms[slot.name] = row_number(keys, offsets.pop() - 1)
+    for chosen in product(*(side.origins()[:2] for side in plan.sides)):
+        for layout in layouts(task.slots, terms, draws):
+            yield _statement(task, plan, chosen, layout_keys=keys, layout=layout, anti=None)
+        anti = _absent(task, plan.sides) if fresh or (plan.holes and not task.sequences) else None
+        if anti is not None:
+            for layout in layouts(task.slots, {**task.constants(), **terms}, fresh or draws):
+                yield _statement(task, plan, chosen, layout_keys=keys, layout=layout, anti=anti)
+
+
+def _statement(
+    task: Task,
+    plan: Plan,
+    chosen: Sequence[From],
+    *,
+    layout_keys: Sequence[tuple[Term, bool]],
+    layout: Layout,
+    anti: Term | None,
+) -> Proposal:
+    where: Term | None = plan.join
+    for origin in chosen:
+        if origin.where is not None:
+            where = with_join(where, origin.where)
+    if anti is not None:
+        where = with_join(where, anti)
+    sources = tuple(source for origin in chosen for source in origin.sources)
+    tail = order_by(layout_keys, layout.select) if layout.uses and layout_keys else None
+    conflict = plan.holes and anti is None
+    return task.insert(layout, Query(layout.select, sources, where, tail), conflict=conflict, note="product")
+
+
+def _terms(task: Task, sides: Sequence[Side]) -> dict[str, Term] | None:
+    terms = task.constants()
+    for slot in task.slots:
+        if not slot.explicit or slot.default or slot.constant or slot.sequence is not None:
+            continue
+        found = next((term for side in sides if (term := side.express(slot)) is not None), None)
+        if found is None:
+            return None
+        terms[slot.name] = found
+    return terms
+
+
+def _order(task: Task, plan: Plan) -> tuple[tuple[tuple[Term, bool], ...], Indexes] | None:
+    """Sort keys that give the order of the stream, and every row's place in the sorted product."""
+    for turn in permutations(plan.sides):
+        keys: list[Key] = []
+        for depth, side in enumerate(turn):
+            key = _level(task, turn[:depth], side)
+            if key is None:
+                break
+            keys.append(key)
+        else:
+            terms = tuple(term for key in keys for term in key.terms)
+            return terms, _places(task, plan, turn, keys)
+    return None
+
+
+def _level(task: Task, before: Sequence[Side], side: Side) -> Key | None:
+    """A key of `side` that rises within every run of the rows that agree in the sides `before`."""
+    found: list[Key] | None = None
+    for run in sorted(runs([other.items for other in before], task.count), key=len, reverse=True):
+        items = side.items[run]
+        steps = items[np.concatenate([[True], np.diff(items) != 0])]
+        if found is None:
+            found = side.keys(steps)
+        found = [key for key in found if (np.diff(key.rank[steps]) > 0).all()]
+        if not found:
+            return None
+    return found[0] if found else None
+
+
+def _places(task: Task, plan: Plan, turn: Sequence[Side], keys: Sequence[Key]) -> Indexes:
+    if plan.join is not None and not plan.holes:
+        return np.arange(task.count)
+    sizes = [side.size for side in turn]
+    place = np.zeros(task.count, dtype=np.int64)
+    for side, key, size in zip(turn, keys, sizes, strict=True):
+        rank = np.argsort(np.argsort(key.rank, kind="stable"), kind="stable")
+        place = place * size + rank[side.items]
+    return place
+
+
+def _absent(task: Task, sides: Sequence[Side]) -> Term | None:
+    """(a,b)NOT IN(SELECT x,y FROM target): only rows whose key is not there yet."""
+    slots = {slot.name: slot for slot in task.slots}
+    for key in (*task.target.unique_keys, task.target.primary_key):
+        if not key or any(slots[name].sequence is not None for name in key):
+            continue
+        terms = [next((t for side in sides if (t := side.express(slots[name])) is not None), None) for name in key]
+        constants = task.constants()
+        filled = [constants.get(name) if term is None else term for name, term in zip(key, terms, strict=True)]
+        if any(term is None for term in filled):
+            continue
+        inner = Query(
+            tuple(Term((Ref("target", name),)) for name in key), (source_of(task.target, "target"),)
+        )
+        left = ("(", *separate([term for term in filled if term is not None]), ")")
+        return Term((*left, "NOT IN(", inner, ")"), Prec.LIKE)
+    return None

@@ -1,0 +1,262 @@
+"""The search for the shortest selection of given rows.
+
+A conjunction must hold for all rows to select, and every other row must fail one of its atoms: a set cover of
+the rows not to select, with a fixed charge for every parent that atoms share.  A disjunction is a set cover the
+other way round: its terms hold for no row that must not be selected, and every row to select is in one of them.
+Terms are single atoms of that kind, and conjunctions found for parts of the rows (those that share a value).
+In both the rows that are left may be named by their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emit.literal import table_name
+from emit.render import render
+from emit.term import Delete, Source
+from encoder.budget import Budget
+from encoder.frame import Frame, State
+from encoder.selection.atoms import all_features, atoms, seed_masks
+from encoder.selection.lower import lower, steps
+from encoder.selection.model import Atom, Labels, Mask, MaskedAtom, Path, Selection
+from encoder.selection.rowset import key_atom, key_bytes
+from scratch.catalog import Catalog
+from solver.setcover import CoverSolution, best_covers
+from stream.model import TableName
+
+_MAX_ATOMS = 600
+_MAX_TERMS = 400
+_MAX_EXCEPTIONS = 400
+_SEEDS = 10
+_AND, _OR = 4, 4
+# A selection this short is not worth a search for disjunctions.
+_SHORT = 24
+_COVER_NODES = 3_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """An atom, or a conjunction of several, with the labelled rows for which it holds."""
+
+    atoms: tuple[Atom, ...]
+    on_must: Mask
+    on_must_not: Mask
+
+    @property
+    def size(self) -> int:
+        return sum(atom.size for atom in self.atoms) + _AND * (len(self.atoms) - 1)
+
+    @property
+    def paths(self) -> frozenset[Path]:
+        return frozenset(path for atom in self.atoms for path in atom.paths)
+
+
+def find_selections(
+    state: State,
+    table: TableName,
+    labels: Labels,
+    *,
+    budget: Budget,
+    timezone: str | None,
+    keep: int = 8,
+    extra_atoms: Sequence[MaskedAtom] = (),
+) -> list[Selection]:
+    """At most `keep` selections, the shortest first, of all rows in `labels.must` and none in `labels.must_not`.
+
+    `extra_atoms` are conditions of other families with their rows.  A unit of the budget is about a thousand cells
+    read.  Empty only where the table has no row key and no condition tells the rows apart.
+    """
+    if not labels.must_not.any():
+        return [Selection(((),), 0)]
+    search = _Search(state, table, labels, budget, timezone, extra_atoms)
+    found = search.conjunctions(labels.must, exceptions=True)
+    literal = key_atom(search.frame, np.flatnonzero(labels.must).tolist(), True, timezone)
+    if literal is not None:
+        found.append(((literal,),))
+    ranked = search.rank(found, keep)
+    if not ranked or ranked[0].size > _SHORT:
+        ranked = search.rank([*(selection.terms for selection in ranked), *search.disjunctions()], keep)
+    return ranked
+
+
+_Terms = tuple[tuple[Atom, ...], ...]
+
+
+class _Search:
+    def __init__(
+        self,
+        state: State,
+        table: TableName,
+        labels: Labels,
+        budget: Budget,
+        timezone: str | None,
+        extra: Sequence[MaskedAtom],
+    ) -> None:
+        self.state = state
+        self.table = table
+        self.labels = labels
+        self.budget = budget
+        self.timezone = timezone
+        self.extra = extra
+        self.frame: Frame = state.frame(table)
+        self.must_rows = np.flatnonzero(labels.must)
+        self.must_not_rows = np.flatnonzero(labels.must_not)
+
+    # -- conjunctions
+
+    def conjunctions(self, part: Mask, *, exceptions: bool) -> list[_Terms]:
+        """Conjunctions that hold for all rows of `part`, as selections of one term."""
+        return [(held,) for held, _ in self._conjunctions(part, exceptions)]
+
+    def _conjunctions(self, part: Mask, exceptions: bool) -> list[tuple[tuple[Atom, ...], list[_Held]]]:
+        labels = Labels(part, self.labels.must_not)
+        source = atoms(self.state, self.table, labels, self.budget, self.timezone)
+        useful = (m for m in self.extra if m.holds[part].all() and not m.holds[self.must_not_rows].all())
+        pool = self._pool(_both(source, useful), partial=False)
+        missed = np.array([~held.on_must_not for held in pool], dtype=np.bool_).reshape(
+            len(pool), len(self.must_not_rows)
+        )
+        costs = self._listing(self.must_not_rows) if exceptions else None
+        covers = self._cover(pool, missed, costs, 9, _AND)
+        found = []
+        for cover in covers:
+            chosen = [pool[place] for place in cover.atoms]
+            conjunction = tuple(atom for held in chosen for atom in held.atoms)
+            if cover.exceptions:
+                if len(cover.exceptions) > _MAX_EXCEPTIONS:
+                    continue
+                rest = self.must_not_rows[list(cover.exceptions)].tolist()
+                named = key_atom(self.frame, rest, False, self.timezone)
+                assert named is not None
+                conjunction = (*conjunction, named)
+            found.append((conjunction, chosen))
+        return found
+
+    def _listing(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """What it costs to name each row; None where rows have no names."""
+        if not self.frame.table.row_key:
+            return None
+        return np.array([key_bytes(self.frame, row) for row in rows.tolist()], dtype=np.int64)
+
+    def _cover(
+        self,
+        pool: Sequence[_Held],
+        covered: NDArray[np.bool_],
+        listing: NDArray[np.int64] | None,
+        list_base: int,
+        joiner: int,
+    ) -> list[CoverSolution]:
+        groups: dict[Path, int] = {}
+        needs = []
+        for held in pool:
+            closure = {step for path in held.paths for step in steps(path)}
+            needs.append(frozenset(groups.setdefault(path, len(groups)) for path in sorted(closure, key=_by_name)))
+        return best_covers(
+            covered,
+            np.array([held.size for held in pool], dtype=np.int64),
+            groups=needs,
+            group_costs=[_join_cost(path) for path in groups],
+            exception_cost=listing,
+            exception_base=list_base + sum(len(name) + 1 for name in self.frame.table.row_key),
+            joiner_cost=joiner,
+            keep=5,
+            budget=_COVER_NODES,
+        )
+
+    def _pool(self, source: Iterable[MaskedAtom], *, partial: bool) -> list[_Held]:
+        """The cheapest atom for every set of rows, the most useful ones for their size."""
+        best: dict[bytes, _Held] = {}
+        for masked in source:
+            held = _Held((masked.atom,), masked.holds[self.must_rows], masked.holds[self.must_not_rows])
+            mark = np.packbits(held.on_must if partial else held.on_must_not).tobytes()
+            known = best.get(mark)
+            if known is None or _price(held) < _price(known):
+                best[mark] = held
+            if len(best) >= 4 * _MAX_ATOMS:
+                best = dict(sorted(best.items(), key=lambda item: _worth(item[1], partial))[: 2 * _MAX_ATOMS])
+        return sorted(best.values(), key=lambda held: _worth(held, partial))[:_MAX_ATOMS]
+
+    # -- disjunctions
+
+    def disjunctions(self) -> list[_Terms]:
+        """Selections of several terms."""
+        source = atoms(self.state, self.table, self.labels, self.budget, self.timezone, partial=True)
+        useful = (
+            m for m in self.extra if not m.holds[self.must_not_rows].any() and m.holds[self.must_rows].any()
+        )
+        terms = self._pool(_both(source, useful), partial=True)[:_MAX_TERMS]
+        terms.extend(self._seeded())
+        if not terms:
+            return []
+        covered = np.array([held.on_must for held in terms], dtype=np.bool_)
+        found: list[_Terms] = []
+        for cover in self._cover(terms, covered, self._listing(self.must_rows), 5, _OR):
+            sides = [terms[place].atoms for place in cover.atoms]
+            if cover.exceptions:
+                rest = self.must_rows[list(cover.exceptions)].tolist()
+                named = key_atom(self.frame, rest, True, self.timezone)
+                assert named is not None
+                sides.append((named,))
+            found.append(tuple(sides))
+        return found
+
+    def _seeded(self) -> Iterator[_Held]:
+        """Conjunctions for parts of the rows that share a value."""
+        known = all_features(self.state, self.table, self.budget, self.timezone)
+        for part in seed_masks(known, self.labels, _SEEDS):
+            if not self.budget.spend():
+                return
+            for conjunction, chosen in self._conjunctions(part, exceptions=False):
+                on_must = np.logical_and.reduce([held.on_must for held in chosen])
+                nowhere = np.zeros(len(self.must_not_rows), dtype=np.bool_)
+                yield _Held(conjunction, on_must, nowhere)
+
+    # -- the shortest
+
+    def rank(self, found: Iterable[_Terms], keep: int) -> list[Selection]:
+        """Selections with their measured sizes, the shortest first."""
+        distinct = dict.fromkeys(found)
+        measured = [Selection(terms, measure_selection(self.state.catalog, self.table, terms)) for terms in distinct]
+        return sorted(measured, key=lambda selection: selection.size)[:keep]
+
+
+def measure_selection(catalog: Catalog, table: TableName, terms: _Terms) -> int:
+    """The bytes of the shortest WHERE, with what its joins cost, in a statement on the table alone."""
+    columns = tuple(column.name for column in catalog[table].columns)
+    target = Source((), table_name(*table), columns)
+    empty = len(render(Delete(target)).encode())
+    sizes = [
+        len(render(Delete(target, way.sources, way.where)).encode()) - empty
+        for way in lower(catalog, table, Selection(terms, 0))
+    ]
+    return min(sizes)
+
+
+def _both(first: Iterable[MaskedAtom], second: Iterable[MaskedAtom]) -> Iterator[MaskedAtom]:
+    yield from first
+    yield from second
+
+
+def _price(held: _Held) -> tuple[int, int]:
+    """Size with the joins that the atom needs by itself, then without."""
+    return held.size + sum(_join_cost(step) for path in held.paths for step in steps(path)), held.size
+
+
+def _worth(held: _Held, partial: bool) -> float:
+    """Less is better: bytes a row that the atom settles, favouring those that settle many."""
+    settled = int(held.on_must.sum()) if partial else int((~held.on_must_not).sum())
+    return (_price(held)[0] + _AND) / float(settled) ** 0.5
+
+
+def _join_cost(path: Path) -> int:
+    """About the bytes of joining the row at `path`."""
+    key = path[-1]
+    return 18 + len(key.target.name) + sum(len(name) for name in (*key.columns, *key.target_columns))
+
+
+def _by_name(path: Path) -> tuple[str, ...]:
+    return tuple(key.name for key in path)
