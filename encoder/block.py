@@ -57,7 +57,7 @@ def block_candidates(context: Context, owed: Effect, order: Order) -> tuple[list
         found += delete_candidates(context, parts, part)
         found += UpdateSearch(context, parts, part).candidates()
         found += insert_candidates(context, parts, part)
-    found += shared_candidates(context, parts)
+    found += shared_candidates(context, parts, found)
     return parts, found
 
 

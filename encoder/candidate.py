@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from emit.size import size
+from emit.term import Statement
 from encoder.effect import Effect, RowTuple, TableEffect, table_effects
 from scratch.catalog import Catalog
 from stream.model import TableName
@@ -19,13 +20,15 @@ Element: TypeAlias = tuple[TableName, str, RowTuple, int | None]
 class Candidate:
     """`statements` in order, proved by running them: `covers` are the elements that they settle.
 
-    `sequences` are those that they moved; `kind` says in a word how they were found.
+    `sequences` are those that they moved; `kind` says in a word how they were found; `tree` is the
+    statement as data where it is a single one.
     """
 
     statements: tuple[str, ...]
     covers: frozenset[Element]
     kind: str
     sequences: frozenset[TableName] = frozenset()
+    tree: Statement | None = field(default=None, compare=False)
     size: int = field(init=False)
 
     def __post_init__(self) -> None:

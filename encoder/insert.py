@@ -10,7 +10,7 @@ from encoder.budget import Budget
 from encoder.candidate import Candidate, Element
 from encoder.context import Context
 from encoder.effect import TableEffect
-from encoder.insertion.model import InsertGoal, Proposal, Sequences
+from encoder.insertion.model import DriverRows, InsertGoal, Proposal, Sequences
 from encoder.insertion.search import propose_inserts
 from encoder.proof import prove, try_statements
 
@@ -36,7 +36,8 @@ def insert_elements(effect: TableEffect) -> frozenset[Element]:
     return frozenset((effect.table.name, "I", row, None) for row in effect.inserts)
 
 
-def propose(context: Context, effect: TableEffect) -> list[Proposal]:
+def propose(context: Context, effect: TableEffect, pool: Sequence[DriverRows] = ()) -> list[Proposal]:
+    """Proposals for all inserts of `effect`, those that read the rows of `pool` among them."""
     table = effect.table
     names = [column.name for column in table.stored]
     goal = InsertGoal(table.name, tuple(dict(zip(names, row, strict=True)) for row in effect.inserts))
@@ -46,4 +47,5 @@ def propose(context: Context, effect: TableEffect) -> list[Proposal]:
         Sequences(context.lab.next_values()),
         budget=Budget(context.effort.units(400_000)),
         timezone=context.timezone,
+        pool=pool,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
+from dataclasses import replace
+
 from emit.render import render
 from emit.term import Statement
 from encoder.candidate import Candidate, Element, bytes_of, footprint
@@ -34,13 +36,15 @@ def prove(
     Statements whose only fault is a little harm (a trigger's other timestamp, say) come with the
     literal repair behind them, if nothing better is found.
     """
-    texts = sorted({render(statement) for statement in statements}, key=lambda text: (len(text.encode()), text))
+    trees = {render(statement): statement for statement in statements}
+    texts = sorted(trees, key=lambda text: (len(text.encode()), text))
     mended: Candidate | None = None
     for text in texts[:tries]:
         candidate, exact = try_statements(context, owed, [text], kind)
         if candidate is None or not target <= candidate.covers:
             continue
         if exact:
+            candidate = replace(candidate, tree=trees[text])
             return candidate if mended is None or candidate.size <= mended.size else mended
         if mended is None or candidate.size < mended.size:
             mended = candidate

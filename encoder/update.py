@@ -74,7 +74,7 @@ class UpdateSearch:
         found = list(self._literal_candidates())
         if not self.table.row_key or not self.effect.updates:
             return found
-        whole = self._group(self.effect.updates, None)
+        whole = self.whole()
         pending = [whole, *self._clusters(whole)]
         seen: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
         for group in pending:
@@ -89,6 +89,15 @@ class UpdateSearch:
                         seen.add((part.rows, part.places))
                         found += self._attempt(part)
         return found
+
+    def whole(self) -> Group:
+        """All updated rows with all columns that change in any of them."""
+        return self._group(self.effect.updates, None)
+
+    def cheapest_assignments(self, group: Group) -> tuple[Assignment, ...] | None:
+        """One expression for each column of `group`, right on all its rows; None if one has none."""
+        choices = self._choices(group)
+        return next(_combinations(choices)) if choices else None
 
     # -- groups
 
@@ -128,12 +137,9 @@ class UpdateSearch:
 
     def _attempt(self, group: Group) -> list[Candidate]:
         """The best proved statement for each promising combination of assignments."""
-        choices = []
-        for place in group.places:
-            expressions = self._find_expressions(group, place)
-            if not expressions:
-                return []
-            choices.append([(self.table.stored[place], expression) for expression in expressions])
+        choices = self._choices(group)
+        if not choices:
+            return []
         target = group.elements(self.effect)
         found = []
         for assignments in _combinations(choices):
@@ -141,6 +147,15 @@ class UpdateSearch:
             if candidate is not None:
                 found.append(candidate)
         return found
+
+    def _choices(self, group: Group) -> list[list[Assignment]]:
+        choices = []
+        for place in group.places:
+            expressions = self._find_expressions(group, place)
+            if not expressions:
+                return []
+            choices.append([(self.table.stored[place], expression) for expression in expressions])
+        return choices
 
     def _find_expressions(self, group: Group, place: int) -> list[Expression]:
         key = (place, group.rows)
@@ -159,7 +174,7 @@ class UpdateSearch:
     def _select(
         self, group: Group, assignments: Sequence[Assignment], target: frozenset[Element]
     ) -> Candidate | None:
-        free = self._free_rows(assignments)
+        free = self.free_rows(assignments)
         must = np.zeros(self.frame.size, dtype=np.bool_)
         must[list(group.rows)] = True
         for forbidden in (~must & ~free, ~must):
@@ -180,7 +195,7 @@ class UpdateSearch:
             timezone=self.context.timezone,
         )
 
-    def _free_rows(self, assignments: Sequence[Assignment]) -> NDArray[np.bool_]:
+    def free_rows(self, assignments: Sequence[Assignment]) -> NDArray[np.bool_]:
         """Rows that the assignments would leave as they are, or bring to what is owed."""
         free = np.ones(self.frame.size, dtype=np.bool_)
         values = evaluate(

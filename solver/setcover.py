@@ -221,6 +221,26 @@ class _Part:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """The choices made so far: atoms, what they cost with the groups in `paid`, room for more atoms.
+
+    `begun` says that some row was left to the exception list, whose base is paid then.
+    """
+
+    chosen: tuple[int, ...]
+    spent: int
+    paid: Bools
+    begun: bool
+    slots: int
+
+    def with_atom(self, atom: int, price: int, groups: Bools) -> _Node:
+        return _Node((*self.chosen, atom), self.spent + price, self.paid | groups, self.begun, self.slots - 1)
+
+    def with_exception(self, price: int) -> _Node:
+        return _Node(self.chosen, self.spent + price, self.paid, True, self.slots)
+
+
 @dataclass(slots=True)
 class _Search:
     """The branch and bound; `pool` holds the best covers as (cost with one joiner too many, atoms)."""
@@ -238,12 +258,11 @@ class _Search:
 
     def run(self, max_atoms: int) -> None:
         part = self._root(max_atoms)
-        everything = np.zeros(len(self.charges), dtype=np.bool_)
         for start in range(_GREEDY_STARTS):
             self._greedy(part, max_atoms, start)
         part = self._drop_rows(part)
         part.duals = self._ascend(part)
-        self._visit(part, (), 0, everything, False, max_atoms)
+        self._visit(part, _Node((), 0, np.zeros(len(self.charges), dtype=np.bool_), False, max_atoms))
 
     def _root(self, max_atoms: int) -> _Part:
         """The undominated atoms; rows that must not be listed get a cost beyond every real cover."""
@@ -346,114 +365,84 @@ class _Search:
                 duals[row] = share
         return duals
 
-    def _visit(
-        self, part: _Part, chosen: tuple[int, ...], spent: int, paid: Bools, begun: bool, slots: int
-    ) -> None:
-        """Searches all covers that extend `chosen` by at most `slots` atoms of `part`.
-
-        `spent` is their cost so far with the groups in `paid`; `begun` says that the list has a row.
-        """
+    def _visit(self, part: _Part, node: _Node) -> None:
+        """Searches all covers that extend the node by atoms of `part`."""
         while True:
             self.budget -= 1 + part.matrix.size // _VECTOR_WORK
-            self._offer(chosen, spent + self._list(part.listing, begun))
+            self._offer(node.chosen, node.spent + self._list(part.listing, node.begun))
             owed = int(part.duals.sum())
-            if self.budget < 0 or not len(part.listing) or spent + owed >= self.limit:
+            if self.budget < 0 or not len(part.listing) or node.spent + owed >= self.limit:
                 return
-            price = part.costs + part.membership @ (self.charges * ~paid)
-            fit = spent + owed + price - (part.matrix @ part.duals).astype(np.int64) < self.limit
+            price = part.costs + part.membership @ (self.charges * ~node.paid)
+            bound = node.spent + owed + price - (part.matrix @ part.duals).astype(np.int64)
+            fit = bound < self.limit  # reduced-cost fixing: no better cover has any of the others
             if not fit.all():
-                part, price = part.restrict(fit, None), price[fit]
-            slots = min(slots, self._affordable(part.costs, spent))
+                part, price, bound = part.restrict(fit, None), price[fit], bound[fit]
+            slots = min(node.slots, self._affordable(part.costs, node.spent))
             if slots <= 0 or not len(part.atoms):
                 return
             rare = int(part.matrix.sum(axis=0).argmin())
-            list_cost = int(part.listing[rare]) + (0 if begun else self.list_base)
             able = part.matrix[:, rare] > 0
-            must = spent + list_cost >= self.limit
+            listed = node.with_exception(int(part.listing[rare]) + (0 if node.begun else self.list_base))
             if slots <= 2:
-                self._finish(part, able if must else None, price, chosen, spent, paid, begun, slots)
+                heads = np.flatnonzero(able) if listed.spent >= self.limit else np.arange(len(able))
+                self._singles(part, node, price)
+                if slots == 2:
+                    self._pairs(part, node, price, heads)
                 return
-            self._branch(part, np.flatnonzero(able), price, chosen, spent, paid, begun, slots)
-            if spent + list_cost >= self.limit:
+            self._branch(part, node, price, bound, np.flatnonzero(able))
+            if listed.spent >= self.limit:
                 return
-            spent, begun = spent + list_cost, True
-            rows = np.ones(len(part.listing), dtype=np.bool_)
-            rows[rare] = False
-            part = part.restrict(~able, rows)
+            node = listed
+            part = part.restrict(~able, np.arange(len(part.listing)) != rare)
 
     def _affordable(self, costs: Ints, spent: int) -> int:
         """How many more atoms a cover of interest can have at most."""
         least = int(costs.min(initial=self.limit))
         return (self.limit - 1 - spent) // least if least else len(costs)
 
-    def _branch(
-        self,
-        part: _Part,
-        able: Ints,
-        price: Ints,
-        chosen: tuple[int, ...],
-        spent: int,
-        paid: Bools,
-        begun: bool,
-        slots: int,
-    ) -> None:
-        """Covers one row by each of the atoms `able` to in turn; those tried before are out of bounds."""
-        bound = spent + price[able] + ((1 - part.matrix[able]) @ part.duals).astype(np.int64)
+    def _branch(self, part: _Part, node: _Node, price: Ints, bound: Ints, able: Ints) -> None:
+        """Takes each of the atoms `able` to cover a row in turn; those tried before are out of bounds."""
         usable = np.ones(len(part.atoms), dtype=np.bool_)
-        for place in np.lexsort((price[able], bound)).tolist():
-            atom = int(able[place])
-            if bound[place] >= self.limit or self.budget < 0:
+        for atom in able[np.lexsort((price[able], bound[able]))].tolist():
+            if bound[atom] >= self.limit or self.budget < 0:
                 return
             usable[atom] = False
-            self._visit(
-                part.restrict(usable, part.matrix[atom] == 0),
-                (*chosen, int(part.atoms[atom])),
-                spent + int(price[atom]),
-                paid | part.membership[atom],
-                begun,
-                slots - 1,
-            )
+            child = node.with_atom(int(part.atoms[atom]), int(price[atom]), part.membership[atom])
+            self._visit(part.restrict(usable, part.matrix[atom] == 0), child)
 
-    def _finish(
-        self,
-        part: _Part,
-        first: Bools | None,
-        price: Ints,
-        chosen: tuple[int, ...],
-        spent: int,
-        paid: Bools,
-        begun: bool,
-        slots: int,
-    ) -> None:
-        """Tries all single atoms and, with two slots, all pairs with one atom among `first`."""
-        rest = int(part.listing.sum())
+    def _singles(self, part: _Part, node: _Node, price: Ints) -> None:
+        """Offers every cover that ends with one more atom, what it leaves open going to the list."""
+        total = node.spent + price + self._rest(part, node, (part.matrix @ part.listing).astype(np.int64))
+        for atom in self._cheapest(total):
+            self._offer((*node.chosen, int(part.atoms[atom])), int(total[atom]))
+
+    def _pairs(self, part: _Part, node: _Node, price: Ints, heads: Ints) -> None:
+        """Offers every cover that ends with two more atoms, one of them among `heads`."""
         gain = (part.matrix @ part.listing).astype(np.int64)
-        base = 0 if begun else self.list_base
-        single = spent + price + np.where(gain < rest, rest - gain + base, 0)
-        for atom in self._cheapest(single):
-            self._offer((*chosen, int(part.atoms[atom])), int(single[atom]))
-        if slots < 2:
-            return
-        heads = np.arange(len(part.atoms)) if first is None else np.flatnonzero(first)
-        heads = heads[spent + price[heads] + part.costs.min() < self.limit]
-        unpaid = part.membership * (self.charges * ~paid)
+        heads = heads[node.spent + price[heads] + part.costs.min() < self.limit]
+        unpaid = part.membership * (self.charges * ~node.paid).astype(np.float64)
         step = max(1, _CHUNK // max(part.matrix.shape))
         for start in range(0, len(heads), step):
             some = heads[start : start + step]
             self.budget -= len(some) * part.matrix.size // _PRODUCT_WORK
             both = ((1 - part.matrix[some]) * part.listing @ part.matrix.T).astype(np.int64)
             both += gain[some][:, None]
-            shared = (unpaid[some].astype(np.float64) @ part.membership.T).astype(np.int64)
-            total = spent + price[some][:, None] + price - shared
-            total += np.where(both < rest, rest - both + base, 0)
-            total[(both <= gain) | (both <= gain[some][:, None])] = self.limit
+            shared = (unpaid[some] @ part.membership.T).astype(np.int64)
+            total = node.spent + price[some][:, None] + price - shared + self._rest(part, node, both)
+            total[(both <= gain) | (both <= gain[some][:, None])] = self.limit  # one of the two would do
             for pair in self._cheapest(total.ravel()):
                 left, right = divmod(pair, len(part.atoms))
-                self._offer(
-                    (*chosen, int(part.atoms[some[left]]), int(part.atoms[right])), int(total[left, right])
-                )
+                atoms = int(part.atoms[some[left]]), int(part.atoms[right])
+                self._offer((*node.chosen, *atoms), int(total[left, right]))
             if self.budget < 0:
                 return
+
+    def _rest(self, part: _Part, node: _Node, gain: Ints) -> Ints:
+        """What the list costs when rows worth `gain` on it are covered after all."""
+        rest = int(part.listing.sum())
+        cost: Ints = np.where(gain < rest, rest - gain + (0 if node.begun else self.list_base), 0)
+        return cost
 
     def _cheapest(self, totals: Ints) -> Iterator[int]:
         """Positions of the totals below the limit, which may fall meanwhile; cheapest first."""

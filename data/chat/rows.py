@@ -139,7 +139,8 @@ def tables() -> Iterator[Rows]:
             (
                 UUID(int=rng.getrandbits(128)),
                 maybe(rng, 0.75, rng.randrange(1, 2501)),
-                f"{rng.choice(NOUNS)} {rng.choice(('v2', 'final', '(1)', 'März'))}.{rng.choice(('pdf', 'png', 'zip', 'PNG'))}",
+                f"{rng.choice(NOUNS)} {rng.choice(('v2', 'final', '(1)', 'März'))}"
+                f".{rng.choice(('pdf', 'png', 'zip', 'PNG'))}",
                 int(9_000_000 * rng.random() ** 3) + 200,
                 maybe(rng, 0.8, rng.randbytes(8)),
                 day(rng, OPENED, TODAY),

@@ -77,7 +77,8 @@ def tables() -> Iterator[Rows]:
             (
                 number,
                 1 + number % 6,
-                f"{'XSRW'[number % 4]}{rng.randrange(10, 99)}-{rng.choice((8, 24, 48))}{rng.choice(('', 'P', 'F'))}",
+                f"{'XSRW'[number % 4]}{rng.randrange(10, 99)}"
+                f"-{rng.choice((8, 24, 48))}{rng.choice(('', 'P', 'F'))}",
                 rng.choice((1, 1, 2, 4)),
                 maybe(rng, 0.9, Decimal(rng.randrange(200, 9000)) / 10),
                 maybe(rng, 0.4, day(rng, OPENED, TODAY)),

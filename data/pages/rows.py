@@ -119,7 +119,8 @@ def tables() -> Iterator[Rows]:
         ("from_url", "to_node", "to_url", "permanent", "hits"),
         [
             (
-                f"/{rng.choice(('old', 'blog', 'archiv', '2019'))}/{VERBS[number % 20]}-{number}.{rng.choice(('html', 'php'))}",
+                f"/{rng.choice(('old', 'blog', 'archiv', '2019'))}"
+                f"/{VERBS[number % 20]}-{number}.{rng.choice(('html', 'php'))}",
                 node := maybe(rng, 0.8, rng.randrange(2, 700)),
                 None if node else f"https://www.example.org/?p={number}&x=1",
                 rng.random() < 0.3,

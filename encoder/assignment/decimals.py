@@ -48,7 +48,7 @@ class Band:
     def rounding(cls, wanted: Floats, digits: int | None) -> Band:
         """Round half away from zero at `digits` after the point; None: the value itself."""
         slack = np.abs(wanted) * _RELATIVE + 1e-12
-        half = slack if digits is None else np.full_like(wanted, 0.5 * 10.0**-digits) - slack * 0.5
+        half = slack if digits is None else np.full_like(wanted, 0.5 * 10.0**-digits) + slack
         return cls(wanted - half, wanted + half)
 
     @classmethod

@@ -5,13 +5,9 @@ from __future__ import annotations
 from encoder.assignment import basic, children, numeric
 from encoder.assignment.problem import Family
 
-FAMILIES: tuple[Family, ...] = (
-    basic.constants,
-    basic.copies,
-    basic.filled,
-    numeric.arithmetic,
-    children.existence,
-    children.picked,
-    children.filtered,
-    children.lists,
+# Tiers of families: a later one runs only while nothing short has been found.
+FAMILIES: tuple[tuple[Family, ...], ...] = (
+    (basic.constants, basic.copies, basic.filled, numeric.single),
+    (numeric.pairs, children.existence, children.picked),
+    (numeric.triples, children.filtered, children.lists),
 )

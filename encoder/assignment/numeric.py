@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from emit.literal import literal
 from emit.term import Prec, Term, call, op, raw
@@ -20,12 +22,12 @@ _MAX_TRIPLE = 14
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """A numeric term with its values in the sample."""
+class _Block:
+    """Numeric terms with their values in the sample, a line each; terms are built only for those that fit."""
 
-    term: Term
     values: Floats
-    integer: bool
+    whole: NDArray[np.bool_]
+    term: Callable[[int], Term]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +58,43 @@ def plus(term: Term, text: str) -> Term:
     return op(term, "+", number(text))
 
 
-def arithmetic(problem: Problem) -> Iterator[Term]:
-    """One, two or three columns, with a constant where needed."""
-    if problem.base not in INTEGERS | FLOATS | {"numeric", "money"} or np.isnan(problem.numbers).all():
+def _is_numeric(problem: Problem) -> bool:
+    return problem.base in INTEGERS | FLOATS | {"numeric", "money"} and not np.isnan(problem.numbers).all()
+
+
+def single(problem: Problem) -> Iterator[Term]:
+    """One number and constants."""
+    if not _is_numeric(problem):
         return
     inputs = numeric_inputs(problem)
-    goals = list(_wanted(problem))
-    singles = [_Line(item.term, item.numbers, item.is_integer) for item in inputs]
-    yield from _fit_all(singles, goals, problem)
-    for line in singles:
-        yield from _integer_steps(line, problem)
+    block = _block(inputs)
+    yield from _fit(block, list(_wanted(problem)), set())
+    for item in inputs:
+        yield from _integer_steps(item, problem)
     yield from _clamps(problem, inputs)
-    paired = singles[:_MAX_PAIRED]
-    yield from _fit_all(list(_pairs(paired)), goals, problem)
-    few = singles[:_MAX_TRIPLE]
-    yield from _fit_all(list(_triples(few)), goals[:2], problem)
-    yield from _linear(singles, goals[:1])
     yield from _bits(problem, inputs)
+    yield from _linear(block, next(_wanted(problem)))
+
+
+def pairs(problem: Problem) -> Iterator[Term]:
+    """Two numbers and a constant."""
+    if _is_numeric(problem):
+        singles = _block(numeric_inputs(problem)[:_MAX_PAIRED])
+        seen = {line.tobytes() for line in singles.values}
+        yield from _fit_all(_pairs(singles), list(_wanted(problem)), seen)
+
+
+def triples(problem: Problem) -> Iterator[Term]:
+    """Three numbers and a constant."""
+    if _is_numeric(problem):
+        singles = _block(numeric_inputs(problem)[:_MAX_TRIPLE])
+        seen = {line.tobytes() for block in (singles, *_pairs(singles)) for line in block.values}
+        yield from _fit_all(_triples(singles), list(_wanted(problem))[:2], seen)
+
+
+def _block(inputs: Sequence[Input]) -> _Block:
+    whole = np.array([item.is_integer for item in inputs], dtype=np.bool_)
+    return _Block(np.array([item.numbers for item in inputs]), whole, lambda place: inputs[place].term)
 
 
 def _wanted(problem: Problem) -> Iterator[_Wanted]:
@@ -105,125 +127,179 @@ def _wanted(problem: Problem) -> Iterator[_Wanted]:
             yield _Wanted(band(wanted - shift), close, 0, format(round(shift, 6), "g"))
 
 
-def _fit_all(lines: Sequence[_Line], goals: Sequence[_Wanted], problem: Problem) -> Iterator[Term]:
-    if not lines:
+def _fit_all(blocks: Iterable[_Block], goals: Sequence[_Wanted], seen: set[bytes]) -> Iterator[Term]:
+    for block in blocks:
+        yield from _fit(block, goals, seen)
+
+
+def _fit(block: _Block, goals: Sequence[_Wanted], seen: set[bytes]) -> Iterator[Term]:
+    """The terms of the block that reach a goal with at most one constant; `seen` are values not to repeat."""
+    if not len(block.values):
         return
-    matrix = np.array([line.values for line in lines])
+    fresh: dict[int, bool] = {}
     for goal in goals:
-        exact = goal.band.holds(matrix)
-        low, high = goal.band.offsets(matrix)
-        least, most = goal.band.factors(matrix)
+        exact = goal.band.holds(block.values)
+        low, high = goal.band.offsets(block.values)
+        least, most = goal.band.factors(block.values)
         for place in np.flatnonzero(exact | (low <= high) | (least <= most)).tolist():
-            line = lines[place]
+            if place not in fresh:
+                mark = block.values[place].tobytes()
+                fresh[place] = mark not in seen
+                seen.add(mark)
+            if not fresh[place]:
+                continue
+            term, whole = block.term(place), bool(block.whole[place])
             if exact[place]:
-                yield goal.finish(line.term)
+                if not (whole and goal.close):
+                    yield goal.finish(term)
                 continue
             if low[place] <= high[place]:
-                yield from _offset(line, goal, low[place], high[place])
+                yield from _offset(term, goal, low[place], high[place])
             if least[place] <= most[place]:
-                yield from _factor(line, goal, least[place], most[place])
+                yield from _factor(term, whole, goal, least[place], most[place])
 
 
-def _offset(line: _Line, goal: _Wanted, low: float, high: float) -> Iterator[Term]:
+def _offset(line: Term, goal: _Wanted, low: float, high: float) -> Iterator[Term]:
     text = shortest_between(low, high)
     if text is not None and text != "0":
-        yield goal.finish(plus(line.term, text))
+        yield goal.finish(plus(line, text))
 
 
-def _factor(line: _Line, goal: _Wanted, low: float, high: float) -> Iterator[Term]:
+def _factor(line: Term, whole: bool, goal: _Wanted, low: float, high: float) -> Iterator[Term]:
     if low <= -1 <= high:
-        yield goal.finish(negative(line.term))
+        yield goal.finish(negative(line))
         return
     found = []
     text = shortest_between(low, high)
     if text is not None and text not in ("0", "1"):
-        found.append(op(line.term, "*", number(text)))
+        found.append(op(line, "*", number(text)))
     if low > 0 or high < 0:
         divisor = shortest_between(1 / high, 1 / low)
         if divisor is not None and divisor not in ("0", "1"):
             shown = number(divisor)
-            if line.integer and "." not in divisor:
+            if whole and "." not in divisor:
                 shown = raw(divisor + ".")
-            found.append(op(line.term, "/", shown))
+            found.append(op(line, "/", shown))
     for term in sorted(found, key=lambda t: len(t.parts[-1]) if isinstance(t.parts[-1], str) else 0):
         yield goal.finish(term)
 
 
-def _pairs(lines: Sequence[_Line]) -> Iterator[_Line]:
-    with np.errstate(all="ignore"):
-        for i, a in enumerate(lines):
-            for b in lines[:i]:
-                whole = a.integer and b.integer
-                yield _Line(op(b.term, "+", a.term), a.values + b.values, whole)
-                yield _Line(op(b.term, "-", a.term), b.values - a.values, whole)
-                yield _Line(op(a.term, "-", b.term), a.values - b.values, whole)
-                yield _Line(op(b.term, "*", a.term), a.values * b.values, whole)
-                for x, y in ((a, b), (b, a)):
-                    if (y.values != 0).all():
-                        ratio = x.values / y.values
-                        yield _Line(op(x.term, "/", y.term), np.trunc(ratio) if whole else ratio, whole)
-                        if whole:
-                            yield _Line(op(op(x.term, "*", raw("1.")), "/", y.term), ratio, False)
-                            yield _Line(op(x.term, "%", y.term), np.fmod(x.values, y.values), True)
-                    hundred = op(raw("100"), "-", y.term)
-                    yield _Line(op(x.term, "*", hundred), x.values * (100 - y.values), whole)
-                    yield _Line(op(x.term, "*", op(raw("1"), "-", y.term)), x.values * (1 - y.values), whole)
-                    yield _Line(op(x.term, "*", op(raw("1"), "+", y.term)), x.values * (1 + y.values), whole)
-                    yield _Line(op(x.term, "*", op(raw("100"), "+", y.term)), x.values * (100 + y.values), whole)
+_PairForm: TypeAlias = tuple[Callable[[Floats, Floats], Floats], Callable[[Term, Term], Term], bool]
 
 
-def _triples(lines: Sequence[_Line]) -> Iterator[_Line]:
-    with np.errstate(all="ignore"):
-        for i, a in enumerate(lines):
-            for j, b in enumerate(lines[:i]):
-                yield from (
-                    _Line(op(op(c.term, "*", b.term), "*", a.term), a.values * b.values * c.values, False)
-                    for c in lines[:j]
-                )
-                yield from (
-                    _Line(op(op(c.term, "+", b.term), "+", a.term), a.values + b.values + c.values, False)
-                    for c in lines[:j]
-                )
-                product = op(b.term, "*", a.term)
-                for c in lines:
-                    if c is not a and c is not b:
-                        yield _Line(op(product, "+", c.term), a.values * b.values + c.values, False)
-                        yield _Line(op(product, "-", c.term), a.values * b.values - c.values, False)
-                        yield _Line(op(c.term, "-", product), c.values - a.values * b.values, False)
+def _times(left: Term, right: Term) -> Term:
+    return op(left, "*", right)
 
 
-def _linear(lines: Sequence[_Line], goals: Sequence[_Wanted]) -> Iterator[Term]:
+# What two numbers may give: the value, the term, and whether it needs both to be integers.
+_SYMMETRIC: tuple[_PairForm, ...] = (
+    (np.add, lambda a, b: op(a, "+", b), False),
+    (np.multiply, _times, False),
+)
+_DIRECTED: tuple[_PairForm, ...] = (
+    (np.subtract, lambda a, b: op(a, "-", b), False),
+    (lambda a, b: a * (100 - b), lambda a, b: _times(a, op(raw("100"), "-", b)), False),
+    (lambda a, b: a * (1 - b), lambda a, b: _times(a, op(raw("1"), "-", b)), False),
+    (lambda a, b: a * (100 + b), lambda a, b: _times(a, op(raw("100"), "+", b)), False),
+    (lambda a, b: a * (1 + b), lambda a, b: _times(a, op(raw("1"), "+", b)), False),
+)
+_DIVIDED: tuple[_PairForm, ...] = (
+    (np.divide, lambda a, b: op(a, "/", b), False),
+    (lambda a, b: np.trunc(a / b), lambda a, b: op(a, "/", b), True),
+    (np.divide, lambda a, b: op(_times(a, raw("1.")), "/", b), True),
+    (np.fmod, lambda a, b: op(a, "%", b), True),
+)
+
+
+def _pairs(singles: _Block) -> Iterator[_Block]:
+    count = len(singles.values)
+    first, second = np.triu_indices(count, 1)
+    yield from _pair_blocks(singles, first, second, _SYMMETRIC)
+    both = np.concatenate([first, second]), np.concatenate([second, first])
+    yield from _pair_blocks(singles, *both, _DIRECTED)
+    usable = (singles.values[both[1]] != 0).all(axis=1)
+    yield from _pair_blocks(singles, both[0][usable], both[1][usable], _DIVIDED)
+
+
+def _pair_blocks(
+    singles: _Block, first: NDArray[np.intp], second: NDArray[np.intp], forms: Sequence[_PairForm]
+) -> Iterator[_Block]:
+    a, b = singles.values[first], singles.values[second]
+    whole = singles.whole[first] & singles.whole[second]
+    for function, build, integers in forms:
+        # Two integers divide to an integer: the plain quotient is for the other pairs.
+        kept = whole if integers else ~whole if function is np.divide else np.ones_like(whole)
+        places = np.flatnonzero(kept)
+
+        def term(place: int, build: Callable[[Term, Term], Term] = build, places: NDArray[np.intp] = places) -> Term:
+            i = places[place]
+            return build(singles.term(int(first[i])), singles.term(int(second[i])))
+
+        with np.errstate(all="ignore"):
+            yield _Block(function(a[places], b[places]), whole[places] & (function is not np.divide), term)
+
+
+def _triples(singles: _Block) -> Iterator[_Block]:
+    count = len(singles.values)
+    first, second = np.triu_indices(count, 1)
+    values, whole = singles.values, singles.whole
+    for c in range(count):
+        product, total = values[first] * values[second], values[first] + values[second]
+        third = values[c]
+
+        def build(place: int, form: Callable[[Term, Term, Term], Term], c: int = c) -> Term:
+            return form(*(singles.term(int(i)) for i in (first[place], second[place], c)))
+
+        flags = whole[first] & whole[second] & whole[c]
+        later = np.flatnonzero(second < c)
+        forms: tuple[tuple[Floats, Callable[[Term, Term, Term], Term], bool], ...] = (
+            (product * third, lambda x, y, z: _times(_times(x, y), z), True),
+            (total + third, lambda x, y, z: op(op(x, "+", y), "+", z), True),
+            (total - third, lambda x, y, z: op(op(x, "+", y), "-", z), False),
+            (total * third, lambda x, y, z: _times(z, op(x, "+", y)), False),
+            (product + third, lambda x, y, z: op(_times(x, y), "+", z), False),
+            (product - third, lambda x, y, z: op(_times(x, y), "-", z), False),
+            (third - product, lambda x, y, z: op(z, "-", _times(x, y)), False),
+        )
+        for block, form, symmetric in forms:
+            places = later if symmetric else np.flatnonzero((first != c) & (second != c))
+            yield _Block(
+                block[places],
+                flags[places],
+                lambda place, form=form, places=places, build=build: build(int(places[place]), form),  # type: ignore[misc]
+            )
+
+
+def _linear(block: _Block, goal: _Wanted) -> Iterator[Term]:
     """k*x+c from the two rows that are farthest apart (as in ChARLES, Naous et al. 2021)."""
-    for goal in goals:
-        middle = (goal.band.low + goal.band.high) / 2
-        for line in lines:
-            known = ~np.isnan(line.values) & ~np.isnan(middle)
-            if known.sum() < 3 or (np.isnan(line.values) != np.isnan(middle)).any():
-                continue
-            x, low, high = line.values[known], goal.band.low[known], goal.band.high[known]
-            first, last = int(np.argmin(x)), int(np.argmax(x))
-            spread = x[last] - x[first]
-            if spread <= 0:
-                continue
-            k = shortest_between((low[last] - high[first]) / spread, (high[last] - low[first]) / spread)
-            if k is None or k in ("0", "1"):
-                continue
-            least, most = (low - float(k) * x).max(), (high - float(k) * x).min()
-            c = shortest_between(least, most)
-            if c is None or c == "0":
-                continue
-            if k == "-1":
-                yield goal.finish(op(number(c), "-", line.term))
-            elif k.startswith("-"):
-                yield goal.finish(op(number(c), "-", op(line.term, "*", number(k[1:]))))
-            else:
-                yield goal.finish(plus(op(line.term, "*", number(k)), c))
+    for place, line in enumerate(block.values):
+        known = ~np.isnan(line)
+        if known.sum() < 3 or (known == np.isnan(goal.band.low)).any():
+            continue
+        x, low, high = line[known], goal.band.low[known], goal.band.high[known]
+        first, last = int(np.argmin(x)), int(np.argmax(x))
+        spread = x[last] - x[first]
+        if spread <= 0:
+            continue
+        k = shortest_between((low[last] - high[first]) / spread, (high[last] - low[first]) / spread)
+        if k is None or k in ("0", "1"):
+            continue
+        c = shortest_between((low - float(k) * x).max(), (high - float(k) * x).min())
+        if c is None or c == "0":
+            continue
+        term = block.term(place)
+        if k == "-1":
+            yield goal.finish(op(number(c), "-", term))
+        elif k.startswith("-"):
+            yield goal.finish(op(number(c), "-", _times(term, number(k[1:]))))
+        else:
+            yield goal.finish(plus(_times(term, number(k)), c))
 
 
-def _integer_steps(line: _Line, problem: Problem) -> Iterator[Term]:
+def _integer_steps(item: Input, problem: Problem) -> Iterator[Term]:
     """Integer division and remainder."""
-    x, new = line.values, problem.numbers
-    if not line.integer or (np.isnan(x) != np.isnan(new)).any():
+    x, new = item.numbers, problem.numbers
+    if not item.is_integer or (np.isnan(x) != np.isnan(new)).any():
         return
     known = ~np.isnan(x)
     x, new = x[known], new[known]
@@ -234,14 +310,14 @@ def _integer_steps(line: _Line, problem: Problem) -> Iterator[Term]:
         most = np.where(new > 0, x / np.maximum(new, 1), np.inf).min()
     if 1 < divisor <= most:
         rounder = shortest_between(divisor, min(most, divisor * 10))
-        yield op(line.term, "/", raw(rounder or str(divisor)))
-        yield op(line.term, "/", raw(str(divisor)))
+        yield op(item.term, "/", raw(rounder or str(divisor)))
+        yield op(item.term, "/", raw(str(divisor)))
     common = reduce(math.gcd, (int(v) for v in x - new), 0)
     above = int(new.max())
     if common > above:
         for candidate in range(above + 1, min(common, above + 2000) + 1):
             if common % candidate == 0:
-                yield op(line.term, "%", raw(str(candidate)))
+                yield op(item.term, "%", raw(str(candidate)))
                 break
 
 

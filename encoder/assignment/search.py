@@ -31,6 +31,8 @@ _PER_FAMILY = 60
 # Proven expressions among which the kept ones are chosen, for each that is kept.
 _CHOICE = 3
 _OTHERS = 600
+# Bytes of an expression that ends the search for others.
+_SHORT = 24
 
 
 @dataclass(frozen=True)
@@ -75,21 +77,23 @@ class _Search:
         texts = state.frame(table).texts(goal.column.name) if self.own else None
         self.old = [texts[row] for row in goal.rows.tolist()] if texts is not None else None
 
-    def run(self, families: Iterable[Family], enough: int, within: Sequence[int] | None = None) -> list[Term]:
+    def run(self, tiers: Sequence[Sequence[Family]], enough: int, within: Sequence[int] | None = None) -> list[Term]:
         """Terms that give the goal on all rows (or at the places `within`), cheapest first."""
         places = list(range(len(self.goal.rows))) if within is None else list(within)
         proven: dict[Term, int] = {}
         tried: set[Term] = set()
         counterexamples: list[int] = []
-        for _ in range(_ROUNDS):
-            sample = self._sample(places, counterexamples)
-            problem = self._problem(sample)
-            terms = self._propose(problem, families, tried)
-            found, refuting = self._prove(problem, terms, places, sample, enough)
-            proven.update(found)
-            if not refuting or len(proven) >= enough:
+        for tier in tiers:
+            if proven and min(proven.values()) <= _SHORT:
                 break
-            counterexamples += refuting
+            for _ in range(_ROUNDS):
+                sample = self._sample(places, counterexamples)
+                problem = self._problem(sample)
+                found, refuting = self._prove(self._propose(problem, tier, tried), places, sample, enough)
+                proven.update(found)
+                if not refuting or len(proven) >= enough:
+                    break
+                counterexamples += refuting
         return sorted(proven, key=lambda term: (proven[term], str(term.parts)))
 
     def _sample(self, places: Sequence[int], extra: Sequence[int]) -> list[int]:
@@ -114,7 +118,6 @@ class _Search:
 
     def _prove(
         self,
-        problem: Problem,
         terms: Sequence[tuple[int, Term]],
         places: Sequence[int],
         sample: Sequence[int],

@@ -28,16 +28,14 @@ def aggregate_proposals(task: Task) -> Iterator[Proposal]:
     """INSERTs whose varying columns are groups of one table and aggregates over them."""
     varying = [s for s in task.slots if s.explicit and not s.default and not s.constant and s.sequence is None]
     numbers = [s for s in varying if class_of(s.column) in (INT, NUMBER) and not _is_key(task, s)]
-    if not numbers or task.count < 2:
+    if task.count < 2:
         return
     for name in task.state.catalog:
         table = task.state.catalog[name]
         pairs = {s.name: names[0] for s in task.slots if s.explicit and (names := _readable(task, s, table))}
         groups = [s for s in varying if s.name in pairs and s not in numbers]
-        # A grouping column may be a number or the same in all groups.
-        if not groups:
-            continue
-        yield from _over(task, table, {s.name: pairs[s.name] for s in groups}, numbers)
+        if len(groups) + len(numbers) == len(varying) and groups:
+            yield from _over(task, table, {s.name: pairs[s.name] for s in groups}, numbers)
 
 
 def _is_key(task: Task, slot: Slot) -> bool:
@@ -80,7 +78,7 @@ def _over(
 def _statements(
     task: Task, terms: dict[str, Term], grouping: dict[str, str], origin: From
 ) -> Iterator[Proposal]:
-    order = _order(task, grouping)
+    order = _order(task, grouping) if task.sequences else []
     draws = all(slot.in_step for slot in task.sequences) and (order is not None or not task.sequences)
     for layout in layouts(task.slots, {**task.constants(), **terms}, draws):
         grouped = [terms[name] for name in grouping]

@@ -53,12 +53,12 @@ class Slot:
 
 
 def make_slots(state: State, goal: InsertGoal, sequences: Sequences) -> list[Slot]:
-    """A slot for every column of the table, generated ones with no values."""
+    """A slot for every column of the table; the values of generated ones are not known."""
     table = state.catalog[goal.table]
     found = []
     for column in table.columns:
         if column.generated:
-            found.append(Slot(column, (), default=True))
+            found.append(Slot(column, (None,) * len(goal.rows), default=True))
             continue
         values = tuple(row[column.name] for row in goal.rows)
         sequence = sequence_of(table, column)

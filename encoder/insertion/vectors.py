@@ -21,6 +21,9 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # The text around a source with its alias: FROM, parentheses.
 _SOURCE = 18
 _MAX_BASES = 60
+# A text that is said once must be so long, and is looked for in texts up to so long.
+_MIN_REPEAT = 12
+_MAX_TEXT = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,32 +109,36 @@ def _common_ends(texts: Sequence[str]) -> tuple[int, int]:
 
 
 def _repeated(texts: Sequence[str]) -> list[str]:
-    """Long parts that occur in two of the texts, longest first."""
+    """Long parts that occur twice, in two of the texts or in one, longest first."""
+    short = [text for text in texts if _MIN_REPEAT <= len(text) <= _MAX_TEXT]
     found = set()
-    for place, one in enumerate(texts):
-        for other in texts[place + 1 :]:
-            part = _longest_common(one, other)
-            if len(part) > 12:
-                found.add(part)
-    return sorted(found, key=lambda part: (-len(part), part))[:8]
+    for place, one in enumerate(short):
+        for other in short[place:]:
+            found.add(_longest_common(one, None if other is one else other))
+    return sorted(found - {""}, key=lambda part: (-len(part), part))[:8]
 
 
-def _longest_common(one: str, other: str) -> str:
-    """The longest common substring, grown from matches of eight characters."""
-    short, long = sorted((one, other), key=len)
-    best = ""
-    seeds = {long[i : i + 8]: i for i in range(len(long) - 8, -1, -1)}
-    place = 0
-    while place + max(8, len(best)) <= len(short):
-        at = seeds.get(short[place : place + 8])
-        while at is not None and at >= 0:
-            length = 8
-            while place + length < len(short) and at + length < len(long) and short[place + length] == long[at + length]:
-                length += 1
-            if length > len(best):
-                best = short[place : place + length]
-            at = long.find(short[place : place + 8], at + 1)
-        place += 1
+def _longest_common(one: str, other: str | None) -> str:
+    """The longest part of `one` that is also in `other`, or that occurs once more in `one`; "" below a useful length."""
+
+    def common(length: int) -> str | None:
+        if other is not None:
+            parts = {other[i : i + length] for i in range(len(other) - length + 1)}
+            return next((p for i in range(len(one) - length + 1) if (p := one[i : i + length]) in parts), None)
+        first: dict[str, int] = {}
+        for i in range(len(one) - length + 1):
+            if first.setdefault(one[i : i + length], i) + length <= i:
+                return one[i : i + length]
+        return None
+
+    best, low, high = "", _MIN_REPEAT, len(one)
+    while low <= high:
+        middle = (low + high) // 2
+        part = common(middle)
+        if part is None:
+            high = middle - 1
+        else:
+            best, low = part, middle + 1
     return best
 
 
@@ -216,8 +223,7 @@ def _sources(bases: Sequence[Base], names: list[str], count: int) -> list[Source
 
 def _functions(base: Base) -> list[str]:
     """Set-returning functions that give the values of one base in order."""
-    progression = _progression(base.values)
-    if base.kind == INT and progression is not None:
+    if base.kind == INT and (progression := _progression(base.values)) is not None:
         first, last, step = progression
         return [f"generate_series({first},{last}{'' if step == 1 else f',{step}'})"]
     if base.kind != TEXT or None in base.values:

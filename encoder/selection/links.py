@@ -23,7 +23,7 @@ from stream.model import TableName
 Ints = NDArray[np.int64]
 
 # What a nested loop does in about a second.
-_PAIRS_OF_ROWS = 20_000_000
+PAIRS_OF_ROWS = 20_000_000
 # Types without equality, or whose values are no conditions by themselves.
 _UNCOMPARABLE = frozenset({"json", "xml", "point", "jsonb", "bytea"})
 
@@ -96,7 +96,7 @@ class Joined:
     def correlates(self) -> bool:
         """Whether a correlated query is no risk to the time of a statement: few pairs of rows, or an index that is
         nearly sure to be there, since the columns refer to another table, or all rows make one group."""
-        if not self.link.own or self.frame.size * self.others.size <= _PAIRS_OF_ROWS:
+        if not self.link.own or self.frame.size * self.others.size <= PAIRS_OF_ROWS:
             return True
         return any(key.columns == self.link.columns for key in self.others.table.foreign_keys)
 

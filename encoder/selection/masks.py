@@ -14,10 +14,13 @@ from scratch.catalog import Table
 from stream.model import Value
 
 
+_SHARE = 100
+
+
 class Offers:
     """The atoms found so far for one search: of several that agree on every labelled row the shortest.
 
-    An offer is taken when it holds for every must row and fails on a must_not row; with `partial` also
+    An offer is taken when it holds for every must row and fails on one in a hundred must_not rows; with `partial` also
     when it holds for a must row and for no must_not row.
     """
 
@@ -30,6 +33,8 @@ class Offers:
         self._must_not = labels.must_not[self._labelled]
         self._needed = int(self._must.sum())
         self._refused = int(self._must_not.sum())
+        # Atoms about other rows are long: one that excludes next to nothing never pays.
+        self._least = max(1, self._refused // _SHARE)
         self._overhead = len(render(Delete(self._target)).encode()) + len(" WHERE ")
         self._found: dict[bytes, MaskedAtom] = {}
 
@@ -39,7 +44,7 @@ class Offers:
         right = int(np.count_nonzero(seen & self._must))
         wrong = int(np.count_nonzero(seen & self._must_not))
         if right == self._needed:
-            return wrong < self._refused
+            return self._refused - wrong >= self._least
         return self.partial and right > 0 and wrong == 0
 
     def offer(self, holds: Mask, make: Callable[[], Term]) -> bool:
