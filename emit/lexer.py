@@ -59,9 +59,8 @@ _TOKEN = re.compile(
     | (?P<quoted>(?:[uU]&)?"(?:[^"]|"")++")
     | (?P<word>[{_IDENT_START}][{_IDENT_START}0-9$]*)
     | (?P<number>(?:0[xX](?:_?[0-9A-Fa-f])+ | 0[oO](?:_?[0-7])+ | 0[bB](?:_?[01])+
-               | (?:{_DIGITS}\.(?!\.)(?:{_DIGITS})? | \.{_DIGITS} | {_DIGITS})(?:[eE][+-]?{_DIGITS})?)
-               (?P<junk>[{_IDENT_START}])?)
-    | (?P<param>\$[0-9]+(?P<paramjunk>[{_IDENT_START}])?)
+               | (?:{_DIGITS}\.(?!\.)(?:{_DIGITS})? | \.{_DIGITS} | {_DIGITS})(?:[eE][+-]?{_DIGITS})?))
+    | (?P<param>\$[0-9]+)
     | (?P<dollar>\$(?:[{_IDENT_START}][{_IDENT_START}0-9]*)?\$)
     | (?P<comment>/\*)
     | (?P<operator>(?!--)[~!@\#^&|`?+\-*/%<>=]+)
@@ -76,7 +75,12 @@ _PLAIN_BODY = re.compile(_PLAIN)
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _COMMENT_START = re.compile(r"--|/\*")
 _MAKES_SIGN_PART = frozenset("~!@#^&|`?%")
+_NUMBERS = (Kind.NUMBER, Kind.PARAM)
+_WORD_START = re.compile(f"[{_IDENT_START}]")
 _KINDS = {
+    "string": Kind.STRING,
+    "dollar": Kind.STRING,
+    "operator": Kind.OPERATOR,
     "quoted": Kind.QUOTED,
     "word": Kind.WORD,
     "number": Kind.NUMBER,
@@ -92,28 +96,26 @@ def tokenize(sql: str) -> list[Token]:
     """
     tokens: list[Token] = []
     position = 0
-    while position < len(sql):
+    length = len(sql)
+    while position < length:
         match = _TOKEN.match(sql, position)
         if match is None:
             raise LexError(_complaint(sql[position]), position)
         group = match.lastgroup
+        text = match[0]
         end = match.end()
-        if match["junk"] or match["paramjunk"]:
-            raise LexError("trailing junk after a number", position)
         if group == "comment":
             end = _comment_end(sql, position)
-        elif group == "operator":
-            end = position + operator_length(match[0])
-            tokens.append(Token(Kind.OPERATOR, sql[position:end], position))
-        elif group == "dollar":
-            end = _dollar_end(sql, match)
-            tokens.append(Token(Kind.STRING, sql[position:end], position))
-        elif group == "string":
-            text, end = _continued(sql, match)
-            tokens.append(Token(Kind.STRING, text, position))
         elif group != "space":
-            assert group is not None
-            tokens.append(Token(_KINDS[group], match[0], position))
+            kind = _KINDS[group or ""]
+            if kind is Kind.OPERATOR:
+                text = text[: operator_length(text)]
+                end = position + len(text)
+            elif kind is Kind.STRING:
+                text, end = _string(sql, match)
+            elif kind in _NUMBERS and _WORD_START.match(sql, end):
+                raise LexError("trailing junk after a number", position)
+            tokens.append(Token(kind, text, position))
         position = end
     return tokens
 
@@ -132,10 +134,17 @@ def operator_length(run: str) -> int:
     return length
 
 
-def _continued(sql: str, match: re.Match[str]) -> tuple[str, int]:
+def _string(sql: str, match: re.Match[str]) -> tuple[str, int]:
     """The text and the end of the string that `match` begins, with its continuations."""
-    body = _STRING_BODIES.get(match[0][0].lower(), _PLAIN_BODY)
-    pieces = [match[0]]
+    opening = match[0]
+    if opening[0] == "$":
+        end = sql.find(opening, match.end())
+        if end < 0:
+            raise LexError("unterminated dollar-quoted string", match.start())
+        end += len(opening)
+        return sql[match.start() : end], end
+    body = _STRING_BODIES.get(opening[0].lower(), _PLAIN_BODY)
+    pieces = [opening]
     end = match.end()
     while gap := _CONTINUATION.match(sql, end):
         piece = body.match(sql, gap.end())
@@ -153,13 +162,6 @@ def _comment_end(sql: str, start: int) -> int:
         if depth == 0:
             return edge.end()
     raise LexError("unterminated comment", start)
-
-
-def _dollar_end(sql: str, match: re.Match[str]) -> int:
-    end = sql.find(match[0], match.end())
-    if end < 0:
-        raise LexError("unterminated dollar-quoted string", match.start())
-    return end + len(match[0])
 
 
 def _complaint(character: str) -> str:

@@ -15,6 +15,7 @@ be safe is the canonical text in quotes.
 
 from __future__ import annotations
 
+import base64
 import re
 import struct
 from collections.abc import Callable
@@ -136,9 +137,9 @@ def literal(value: str | None, type_name: str, *, context: Context, timezone: st
         return f"NULL::{_cast_name(type_name)}" if context == "bare" and base not in _STRINGS else "NULL"
     if context == "bare":
         return _bare(value, type_name, timezone)
-    number = None if is_array else _number(value, base, modifier, context)
+    unquoted = None if is_array else _unquoted(value, base, modifier, context)
     text = _quoted(value, type_name, timezone)
-    return text if number is None else min(number, text, key=len)
+    return text if unquoted is None else min(unquoted, text, key=len)
 
 
 def input_text(value: str, type_name: str, *, timezone: str | None = None) -> str:
@@ -183,8 +184,10 @@ def _parse_type(type_name: str) -> tuple[str, str, bool]:
     return _ALIASES.get(name, name), match["modifier"] or "", bool(match["array"])
 
 
-def _number(value: str, base: str, modifier: str, context: Context) -> str | None:
-    """A bare number for the value, if one does."""
+def _unquoted(value: str, base: str, modifier: str, context: Context) -> str | None:
+    """A bare number for the value, or a short expression for bytes, if there is one."""
+    if base == "bytea" and value.startswith("\\x"):
+        return f"decode('{base64.b64encode(bytes.fromhex(value[2:])).decode()}','base64')"
     if base in _INTEGERS:
         return numbers.shortest(value, keep_scale=False)
     if base == "numeric":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from encoder.block import Plan, solve_block
@@ -59,6 +60,7 @@ class Solved:
     baseline: int
     bound: int
     consumes: frozenset[TableName]
+    seconds: float = field(default=0.0, compare=False)
 
 
 FRAME_BYTES = len("BEGIN;COMMIT;")
@@ -79,6 +81,7 @@ def solve_transaction(
 
     Leaves the database as it was.  The session must be in autocommit.
     """
+    started = time.monotonic()
     owed = effect_of(catalog, transaction.changes)
     order = stream_order(catalog, transaction.changes)
     parts = table_effects(catalog, owed, order)
@@ -114,6 +117,7 @@ def solve_transaction(
         FRAME_BYTES + bytes_of(grouped),
         FRAME_BYTES + min((v.size for v in ordered), default=0),
         consumed_sequences(catalog, transaction.changes),
+        time.monotonic() - started,
     )
 
 

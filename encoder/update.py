@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import literals
-from encoder.assignment.evaluate import evaluate
+from encoder.assignment.evaluate import ABSENT, evaluate
 from encoder.assignment.model import Expression
 from encoder.assignment.search import Goal, find_expressions
 from encoder.budget import Budget
@@ -202,8 +202,8 @@ class UpdateSearch:
             self.context.state,
             self.table.name,
             [expression for _, expression in assignments],
-            [column.type for column, _ in assignments],
-            None,
+            [column for column, _ in assignments],
+            timezone=self.context.timezone,
         )
         after = {self._index[key_of(self.table, before)]: row for before, row in self.effect.updates}
         places = {column.name: place for place, column in enumerate(self.table.stored)}
@@ -211,7 +211,7 @@ class UpdateSearch:
             own = self.frame.texts(column.name)
             place = places[column.name]
             for row, (old, value) in enumerate(zip(own, new, strict=True)):
-                if value != old and not (row in after and after[row][place] == value):
+                if value not in (old, ABSENT) and not (row in after and after[row][place] == value):
                     free[row] = False
         return free
 

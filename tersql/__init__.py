@@ -1,0 +1,13 @@
+"""tersql: the shortest SQL script that replays a PostgreSQL change stream exactly.
+
+>>> from tersql import Options, optimize, verify
+>>> result = optimize("stream.jsonl.gz", dump="before.sql.gz", options=Options(timezone="UTC"))  # doctest: +SKIP
+>>> verify(result.script, "stream.jsonl.gz", dump="before.sql.gz", timezone="UTC").exact  # doctest: +SKIP
+True
+"""
+
+from encoder.transaction import Strategy
+from tersql.optimize import NotReplayable, Options, Result, TransactionReport, optimize
+from tersql.verify import verify
+
+__all__ = ["NotReplayable", "Options", "Result", "Strategy", "TransactionReport", "optimize", "verify"]

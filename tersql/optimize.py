@@ -5,13 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from emit.rules import check_script
 from encoder.context import Effort
 from encoder.transaction import FRAME_BYTES, Solved, Strategy, Variant
 from replay.replayer import Replayer
@@ -41,6 +41,7 @@ class TransactionReport:
     size: int
     bound: int
     kind: str
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,7 @@ def optimize(
         solved = _solve_all(task, total, deadline, options)
         reports, bodies = _last_pass(place, path, solved, options.timezone)
     late = time.monotonic() > deadline
-    script = "".join(f"BEGIN;{''.join(s + ';' for s in body)}COMMIT;\n" for body in bodies)
-    return Result(script.rstrip("\n"), tuple(reports), time.monotonic() - started, late)
+    return Result(_script(bodies), tuple(reports), time.monotonic() - started, late)
 
 
 def _solve_all(task: Task, total: int, deadline: float, options: Options) -> list[Solved]:
@@ -205,6 +205,7 @@ def _last_pass(
                     FRAME_BYTES + variant.size,
                     one.bound,
                     variant.kind,
+                    round(one.seconds, 2),
                 )
             )
         difference = replayer.compare_all()
@@ -216,14 +217,16 @@ def _last_pass(
 def _first_exact(replayer: Replayer, solved: Solved, variants: list[Variant]) -> Variant:
     reason: object = "no statements were found that have its effect"
     for variant in variants or [Variant((), "empty")]:
+        violations = check_script(_script([variant.statements]))
+        if violations:
+            reason = violations[0].message
+            continue
         reason = replayer.run(variant.statements) or replayer.accept()
         if reason is None:
             return variant
     raise NotReplayable(f"transaction {solved.index} cannot be replayed under the rules: {reason}")
 
 
-@contextmanager
-def timed() -> Iterator[Callable[[], float]]:
-    """Seconds since the start of the block."""
-    started = time.monotonic()
-    yield lambda: time.monotonic() - started
+def _script(bodies: Sequence[Sequence[str]]) -> str:
+    """One line a transaction."""
+    return "\n".join(f"BEGIN;{''.join(statement + ';' for statement in body)}COMMIT;" for body in bodies)

@@ -44,6 +44,4 @@ def _misfit(variant: Variant, forbidden: set[TableName], demanded: set[TableName
 
 def _cost(solved: Solved, forbidden: set[TableName], demanded: set[TableName]) -> float:
     """Bytes of the cheapest variant that fits; endless where none does."""
-    return min(
-        (v.size for v in solved.variants if not _misfit(v, forbidden, demanded)), default=float("inf")
-    )
+    return min((v.size for v in solved.variants if not _misfit(v, forbidden, demanded)), default=float("inf"))

@@ -58,7 +58,7 @@ def executed(state: State, name: str, term: Term) -> Mask:
     statement = text_of(state, name, term) + " RETURNING " + ",".join(frame.table.row_key)
     with state.session.transaction(force_rollback=True):
         state.session.execute("SET LOCAL session_replication_role=replica")
-        found = set(rows(state.session, statement.replace("%", "%%")))
+        found = set(rows(state.session, statement))
     return np.array([row in found for row in frame.keys], dtype=np.bool_)
 
 

@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+import math
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from itertools import combinations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from emit.literal import literal
 from emit.term import Query, Term, call, in_query, is_null, negate, op, raw, ref, separate
 from encoder.assignment.decimals import Band
-from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Input, Problem, quoted
-from encoder.assignment.relations import Member, Relation, as_input, relations
+from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Floats, Input, Problem, quoted
+from encoder.assignment.relations import Member, Relation, relations
 from encoder.literals import source_of
 
 _NUMERIC = INTEGERS | {"numeric"}
 _MAX_FILTER_VALUES = 6
 _SEPARATORS = (",", ", ", " ", ";", "; ", "|", "/", " / ", "-", "\n", "")
+Mask = NDArray[np.bool_]
 _STAR = raw("*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Aggregate:
+    """An aggregate of `value` over related rows, spelled when it is wanted."""
+
+    relation: Relation
+    function: str
+    value: Term
+    members: tuple[Member, ...]
+    numbers: Floats
+    whole: bool
+    where: Term | None
+    filled: bool
+
+    @property
+    def term(self) -> Term:
+        inner = call(self.function, self.value)
+        if self.filled:
+            inner = call("coalesce", inner, raw("0"))
+        return self.relation.scalar(inner, self.members, self.where)
 
 
 @lru_cache(maxsize=8)
@@ -25,73 +52,55 @@ def child_aggregates(problem: Problem) -> tuple[Input, ...]:
     """Numbers over related rows, without filters."""
     found: list[Input] = []
     for relation in relations(problem):
-        found.append(_count(problem, relation))
-        numeric = [member for member in relation.members if member.column.base in _NUMERIC]
-        for member in numeric:
-            if not _is_link(relation, member):
-                found.extend(_numeric(problem, relation, member.term, (member,), _decimals(member)))
-        plain = [member for member in numeric if not _is_link(relation, member)][:8]
-        for a, b in combinations(plain, 2):
-            if not (a.own or b.own):
-                continue
-            values = [
-                None if x is None or y is None else x * y for x, y in zip(_decimals(a), _decimals(b), strict=True)
-            ]
-            found.extend(_numeric(problem, relation, op(a.term, "*", b.term), (a, b), values, only_sum=True))
+        for item in _aggregates(relation, (), None, None, products=True):
+            texts = tuple(None if math.isnan(x) else repr(x) for x in item.numbers.tolist())
+            term = item.term
+            found.append(Input(term, "bigint" if item.whole else "numeric", "N", texts, problem.cost(term)))
     return tuple(found)
 
 
-def _is_link(relation: Relation, member: Member) -> bool:
-    """Whether a column is a key, which nobody adds up."""
-    table = relation.problem.state.catalog
-    owner = relation.other if member.own else table[next(iter(_owner(relation, member)))]
-    keys = {name for key in owner.foreign_keys for name in key.columns} | set(owner.primary_key)
-    return member.column.name in keys
-
-
-def _owner(relation: Relation, member: Member) -> Iterator[object]:
-    for link in relation.other.foreign_keys:
-        if member.sources[0].key == f"{relation.key}:{link.name}":
-            yield link.target
-
-
-def _decimals(member: Member) -> list[Decimal | None]:
-    return [None if text is None or text == "NaN" else Decimal(text) for text in member.values]
-
-
-def _count(problem: Problem, relation: Relation) -> Input:
-    term = relation.scalar(call("count", _STAR))
-    return as_input(problem, term, "bigint", "N", [str(len(group)) for group in relation.groups])
-
-
-def _numeric(
-    problem: Problem,
-    relation: Relation,
-    value: Term,
-    members: tuple[Member, ...],
-    numbers: Sequence[Decimal | None],
-    where: Term | None = None,
-    keep: Sequence[bool] | None = None,
-    only_sum: bool = False,
-) -> Iterator[Input]:
-    kept = [
-        [x for i in group if (keep is None or keep[i]) and (x := numbers[i]) is not None] for group in relation.groups
+def _aggregates(
+    relation: Relation, also: tuple[Member, ...], where: Term | None, keep: Mask | None, products: bool = False
+) -> Iterator[_Aggregate]:
+    """Aggregates over the related rows that `keep` marks, by the condition `where` on `also`."""
+    groups, size = relation.group_of, len(relation.groups)
+    every = np.ones(len(groups), dtype=np.bool_) if keep is None else keep
+    counts = np.bincount(groups[every], minlength=size).astype(np.float64)
+    yield _Aggregate(relation, "count", _STAR, also, counts, True, where, False)
+    numeric = [member for member in relation.members if member.column.base in _NUMERIC and not member.is_key]
+    values: list[tuple[Term, tuple[Member, ...], Floats, bool]] = [
+        (member.term, (member,), member.numbers, member.column.base in INTEGERS) for member in numeric
     ]
-    functions: tuple[tuple[str, Callable[[list[Decimal]], Decimal]], ...] = (
-        ("sum", lambda xs: sum(xs, Decimal(0))),
-        ("max", max),
-        ("min", min),
-        ("avg", lambda xs: sum(xs, Decimal(0)) / len(xs)),
-    )
-    for name, function in functions[: 1 if only_sum else None]:
-        texts = [str(function(xs)) if xs else None for xs in kept]
-        whole = all(member.column.base in INTEGERS for member in members) and name != "avg"
-        base = "bigint" if whole else "numeric"
-        yield as_input(problem, relation.scalar(call(name, value), members, where), base, "N", texts)
-        if None in texts:
-            filled = call("coalesce", call(name, value), raw("0"))
-            zeros = [text or "0" for text in texts]
-            yield as_input(problem, relation.scalar(filled, members, where), base, "N", zeros)
+    if products:
+        values += [
+            (op(a.term, "*", b.term), (a, b), a.numbers * b.numbers, False)
+            for a, b in combinations(numeric[:10], 2)
+            if a.own or b.own
+        ]
+    for value, members, numbers, whole in values:
+        used = every & ~np.isnan(numbers)
+        for function, aggregated in _reduced(numbers[used], groups[used], size, len(members) > 1):
+            exact = whole and function != "avg"
+            yield _Aggregate(relation, function, value, (*members, *also), aggregated, exact, where, False)
+            gaps = np.isnan(aggregated)
+            if gaps.any():
+                zeros = np.where(gaps, 0, aggregated)
+                yield _Aggregate(relation, function, value, (*members, *also), zeros, exact, where, True)
+
+
+def _reduced(numbers: Floats, groups: NDArray[np.intp], size: int, only_sum: bool) -> Iterator[tuple[str, Floats]]:
+    counts = np.bincount(groups, minlength=size)
+    sums = np.bincount(groups, weights=numbers, minlength=size)
+    empty = counts == 0
+    yield "sum", np.where(empty, np.nan, np.round(sums, 9))
+    if only_sum:
+        return
+    most, least = np.full(size, -np.inf), np.full(size, np.inf)
+    np.maximum.at(most, groups, numbers)
+    np.minimum.at(least, groups, numbers)
+    yield "max", np.where(empty, np.nan, most)
+    yield "min", np.where(empty, np.nan, least)
+    yield "avg", np.where(empty, np.nan, sums / np.maximum(counts, 1))
 
 
 def filtered(problem: Problem) -> Iterator[Term]:
@@ -101,16 +110,9 @@ def filtered(problem: Problem) -> Iterator[Term]:
     band = Band.rounding(problem.numbers, problem.scale)
     for relation in relations(problem):
         for member, condition, keep in conditions(relation):
-            counts = [sum(keep[i] for i in group) for group in relation.groups]
-            if all(a == b for a, b in zip(counts, problem.numbers.tolist(), strict=True)):
-                yield relation.scalar(call("count", _STAR), (member,), condition)
-            for other in relation.members:
-                if other.column.base in _NUMERIC and not _is_link(relation, other):
-                    for item in _numeric(
-                        problem, relation, other.term, (other, member), _decimals(other), condition, keep
-                    ):
-                        if band.holds(item.numbers):
-                            yield item.term
+            for item in _aggregates(relation, (member,), condition, np.array(keep, dtype=np.bool_)):
+                if band.holds(item.numbers):
+                    yield item.term
 
 
 def conditions(relation: Relation) -> Iterator[tuple[Member, Term, list[bool]]]:

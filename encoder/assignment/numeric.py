@@ -79,7 +79,7 @@ def single(problem: Problem) -> Iterator[Term]:
 def pairs(problem: Problem) -> Iterator[Term]:
     """Two numbers and a constant."""
     if _is_numeric(problem):
-        singles = _block(numeric_inputs(problem)[:_MAX_PAIRED])
+        singles = _block(_combinable(problem)[:_MAX_PAIRED])
         seen = {line.tobytes() for line in singles.values}
         yield from _fit_all(_pairs(singles), list(_wanted(problem)), seen)
 
@@ -87,9 +87,19 @@ def pairs(problem: Problem) -> Iterator[Term]:
 def triples(problem: Problem) -> Iterator[Term]:
     """Three numbers and a constant."""
     if _is_numeric(problem):
-        singles = _block(numeric_inputs(problem)[:_MAX_TRIPLE])
+        singles = _block(_combinable(problem)[:_MAX_TRIPLE])
         seen = {line.tobytes() for block in (singles, *_pairs(singles)) for line in block.values}
         yield from _fit_all(_triples(singles), list(_wanted(problem))[:2], seen)
+
+
+def _combinable(problem: Problem) -> list[Input]:
+    """Numbers worth combining: they differ from row to row and are no keys; plain columns first."""
+    found = [
+        item
+        for item in numeric_inputs(problem)
+        if not item.is_key and np.nanmin(item.numbers) < np.nanmax(item.numbers)
+    ]
+    return sorted(found, key=lambda item: len(item.term.parts) > 1)
 
 
 def _block(inputs: Sequence[Input]) -> _Block:
@@ -202,6 +212,8 @@ _DIRECTED: tuple[_PairForm, ...] = (
     (lambda a, b: a * (1 - b), lambda a, b: _times(a, op(raw("1"), "-", b)), False),
     (lambda a, b: a * (100 + b), lambda a, b: _times(a, op(raw("100"), "+", b)), False),
     (lambda a, b: a * (1 + b), lambda a, b: _times(a, op(raw("1"), "+", b)), False),
+    (lambda a, b: a * (1 - b / 100), lambda a, b: _times(a, op(raw("1"), "-", _times(b, raw(".01")))), False),
+    (lambda a, b: a * (1 + b / 100), lambda a, b: _times(a, op(raw("1"), "+", _times(b, raw(".01")))), False),
 )
 _DIVIDED: tuple[_PairForm, ...] = (
     (np.divide, lambda a, b: op(a, "/", b), False),
@@ -368,9 +380,9 @@ def _clamp(item: Input, new: Floats, edge: float, shown: Term) -> Iterator[Term]
     if np.isnan(at_edge).all():
         yield call("coalesce", inner, shown)
         return
-    if np.nanmax(at_edge) <= edge:
+    if np.nanmin(at_edge) < edge >= np.nanmax(at_edge):
         yield call("greatest", inner, shown)
-    if np.nanmin(at_edge) >= edge:
+    if np.nanmax(at_edge) > edge <= np.nanmin(at_edge):
         yield call("least", inner, shown)
 
 

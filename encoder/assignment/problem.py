@@ -69,6 +69,7 @@ class Input:
     texts: Texts
     cost: int
     own: bool = False
+    is_key: bool = False
 
     @cached_property
     def numbers(self) -> Floats:
@@ -127,7 +128,7 @@ class Problem:
     def own(self) -> tuple[Input, ...]:
         """The row's own columns, the assigned one first."""
         columns = sorted(self.table.columns, key=lambda c: c.name != self.column.name)
-        return tuple(self._input((), self.frame, column, self.rows, True) for column in columns)
+        return tuple(self._input((), self.frame, column, self.rows) for column in columns)
 
     @cached_property
     def joined(self) -> tuple[Input, ...]:
@@ -144,7 +145,7 @@ class Problem:
                     target = self.state.catalog[key.target]
                     following.append(((*path, key), target, reached))
                     found += [
-                        self._input((*path, key), self.state.frame(target.name), column, reached, False)
+                        self._input((*path, key), self.state.frame(target.name), column, reached)
                         for column in target.columns
                         if column.name not in key.target_columns
                     ]
@@ -168,11 +169,13 @@ class Problem:
             }
         return [index.get(tuple(column[row] for column in columns), -1) if row >= 0 else -1 for row in rows]
 
-    def _input(self, path: Path, frame: Frame, column: Column, rows: Sequence[int], own: bool) -> Input:
+    def _input(self, path: Path, frame: Frame, column: Column, rows: Sequence[int]) -> Input:
         texts = frame.texts(column.name)
         values = tuple(texts[row] if row >= 0 else None for row in rows)
         term = ref(path, column.name)
-        return Input(term, column.base, column.kind, values, self.cost(term), own)
+        table = frame.table
+        is_key = column.name in table.primary_key or any(column.name in key.columns for key in table.foreign_keys)
+        return Input(term, column.base, column.kind, values, self.cost(term), not path, is_key)
 
     # -- spelling
 

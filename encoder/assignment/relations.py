@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from emit.term import Query, Source, Term, conjoin, op, ref, subquery
-from encoder.assignment.problem import Input, Problem
+from encoder.assignment.problem import Floats, Problem, to_number
 from encoder.literals import source_of
 from scratch.catalog import Column, Table
 
@@ -24,10 +27,15 @@ class Member:
     values: tuple[str | None, ...]
     sources: tuple[Source, ...]
     joins: tuple[Term, ...]
+    is_key: bool
 
     @property
     def own(self) -> bool:
         return not self.sources
+
+    @cached_property
+    def numbers(self) -> Floats:
+        return np.array([to_number(self.column.base, text) for text in self.values], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,12 @@ class Relation:
         return self._layout[1]
 
     @cached_property
+    def group_of(self) -> NDArray[np.intp]:
+        """For every related row the place in the sample that it belongs to (a shared row comes once for each)."""
+        sizes = [len(group) for group in self.groups]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    @cached_property
     def members(self) -> tuple[Member, ...]:
         return tuple(self._members())
 
@@ -80,7 +94,7 @@ class Relation:
         for column in self.other.columns:
             if column.name not in self.theirs:
                 texts = frame.texts(column.name)
-                yield Member(ref(self.key, column.name), column, tuple(texts[row] for row in self.flat), (), ())
+                yield Member(ref(self.key, column.name), column, tuple(texts[row] for row in self.flat), (), (), _is_key(self.other, column))
         for link in self.other.foreign_keys:
             if link.columns == self.theirs or link.target == self.problem.table.name:
                 continue
@@ -95,7 +109,7 @@ class Relation:
                 if column.name not in link.target_columns:
                     texts = self.problem.state.frame(target.name).texts(column.name)
                     values = tuple(texts[row] if row >= 0 else None for row in reached)
-                    yield Member(ref(source.key, column.name), column, values, (source,), joins)
+                    yield Member(ref(source.key, column.name), column, values, (source,), joins, _is_key(target, column))
 
     def select(
         self, value: Term, members: tuple[Member, ...] = (), where: Term | None = None, tail: Term | None = None
@@ -139,5 +153,5 @@ def relations(problem: Problem) -> tuple[Relation, ...]:
     return tuple(found)
 
 
-def as_input(problem: Problem, term: Term, base: str, kind: str, texts: list[str | None]) -> Input:
-    return Input(term, base, kind, tuple(texts), problem.cost(term))
+def _is_key(table: Table, column: Column) -> bool:
+    return column.name in table.primary_key or any(column.name in key.columns for key in table.foreign_keys)

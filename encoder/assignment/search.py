@@ -31,8 +31,6 @@ _PER_FAMILY = 60
 # Proven expressions among which the kept ones are chosen, for each that is kept.
 _CHOICE = 3
 _OTHERS = 600
-# Bytes of an expression that ends the search for others.
-_SHORT = 24
 
 
 @dataclass(frozen=True)
@@ -73,19 +71,20 @@ class _Search:
         self.timezone = timezone
         self.trial = trial
         self.environments = environments(timezone)
+        self._last: tuple[list[int], Problem] | None = None
         self.own = self.table.by_name.get(goal.column.name) == goal.column
         texts = state.frame(table).texts(goal.column.name) if self.own else None
         self.old = [texts[row] for row in goal.rows.tolist()] if texts is not None else None
 
-    def run(self, tiers: Sequence[Sequence[Family]], enough: int, within: Sequence[int] | None = None) -> list[Term]:
+    def run(self, tiers: Sequence[tuple[int, Sequence[Family]]], enough: int, within: Sequence[int] | None = None) -> list[Term]:
         """Terms that give the goal on all rows (or at the places `within`), cheapest first."""
         places = list(range(len(self.goal.rows))) if within is None else list(within)
         proven: dict[Term, int] = {}
         tried: set[Term] = set()
         counterexamples: list[int] = []
-        for tier in tiers:
-            if proven and min(proven.values()) <= _SHORT:
-                break
+        for short, tier in tiers:
+            if proven and min(proven.values()) <= short:
+                continue
             for _ in range(_ROUNDS):
                 sample = self._sample(places, counterexamples)
                 problem = self._problem(sample)
@@ -103,9 +102,14 @@ class _Search:
         return [places[i] for i in choose_sample(new, old, [position[place] for place in extra])]
 
     def _problem(self, sample: Sequence[int]) -> Problem:
+        """The problem on these places; that of the last call where they are the same, with all that it knows."""
+        if self._last is not None and self._last[0] == sample:
+            return self._last[1]
         rows = tuple(int(self.goal.rows[place]) for place in sample)
         new = tuple(self.goal.new[place] for place in sample)
-        return Problem(self.state, self.table, self.goal.column, rows, new, self.timezone)
+        problem = Problem(self.state, self.table, self.goal.column, rows, new, self.timezone)
+        self._last = (list(sample), problem)
+        return problem
 
     def _propose(self, problem: Problem, families: Iterable[Family], tried: set[Term]) -> list[tuple[int, Term]]:
         found: list[tuple[int, Term]] = []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from typing import TypeAlias
 
 import numpy as np
 
-from emit.term import Query, Term, call, raw, ref
+from emit.term import Part, Query, Term, call, raw, ref, separate
 from encoder.frame import Frame, encode
 from encoder.insertion.derive import size_of
 from encoder.insertion.evidence import compatible, namesakes
@@ -15,13 +17,14 @@ from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import Proposal
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, NUMBER, class_of
-from encoder.insertion.task import From, Task, order_by
+from encoder.insertion.task import CELLS, From, Task, order_by
 from encoder.selection.lower import lower
 from encoder.selection.model import Labels
 from scratch.catalog import Table
 from stream.model import Value
 
-_Groups = dict[tuple[Value, ...], list[int]]
+_Groups: TypeAlias = dict[tuple[Value, ...], list[int]]
+_Fold: TypeAlias = Callable[[Iterable[Decimal]], Decimal]
 
 
 def aggregate_proposals(task: Task) -> Iterator[Proposal]:
@@ -52,7 +55,7 @@ def _over(
 ) -> Iterator[Proposal]:
     frame = task.state.frame(table.name)
     slots = {slot.name: slot for slot in task.slots}
-    if not task.budget.spend(frame.size):
+    if not task.budget.spend(1 + frame.size * len(grouping) // CELLS):
         return
     groups: _Groups = {}
     for row, key in enumerate(zip(*(frame.texts(column) for column in grouping.values()), strict=True)):
@@ -79,23 +82,30 @@ def _statements(
     task: Task, terms: dict[str, Term], grouping: dict[str, str], origin: From
 ) -> Iterator[Proposal]:
     order = _order(task, grouping) if task.sequences else []
-    draws = all(slot.in_step for slot in task.sequences) and (order is not None or not task.sequences)
+    draws = all(slot.in_step for slot in task.sequences) and order is not None
     for layout in layouts(task.slots, {**task.constants(), **terms}, draws):
-        grouped = [terms[name] for name in grouping]
-        tail = _group_by(grouped, layout)
-        if layout.uses and order is not None:
-            keys = [(terms[name], falls) for name, falls in order]
-            tail = Term((*tail.parts, *order_by(keys, layout.select).parts))
-        query = Query(layout.select, origin.sources, origin.where, tail)
-        yield task.insert(layout, query, conflict=False, note="groups")
+        keys = [(terms[name], falls) for name, falls in order or ()]
+        sort = order_by(keys, layout.select).parts if layout.uses and keys else ()
+        query = Query(layout.select, origin.sources, origin.where)
+        grouped = Term((*_group_by([terms[name] for name in grouping], layout), *sort))
+        yield task.insert(layout, replace(query, tail=grouped), conflict=False, note="groups")
+        if len(terms) == len(grouping) and _keeps_types(task):
+            tail = Term(sort) if sort else None
+            yield task.insert(layout, replace(query, tail=tail, distinct=True), conflict=False, note="distinct")
 
 
-def _group_by(terms: list[Term], layout: Layout) -> Term:
-    parts: list[object] = ["GROUP BY"]
-    for place, term in enumerate(terms):
-        parts += [","] if place else []
-        parts.append(str(layout.select.index(term) + 1) if term in layout.select else term.parts[0])
-    return Term(tuple(parts))  # type: ignore[arg-type]
+def _keeps_types(task: Task) -> bool:
+    """Whether the constants are still fit for their columns after DISTINCT, which makes text of untyped literals."""
+    return all(
+        slot.column.kind == "S" or class_of(slot.column) in (INT, NUMBER) or None in slot.values
+        for slot in task.slots
+        if slot.constant and not slot.default
+    )
+
+
+def _group_by(terms: Sequence[Term], layout: Layout) -> tuple[Part, ...]:
+    places = [raw(str(layout.select.index(term) + 1)) if term in layout.select else term for term in terms]
+    return ("GROUP BY", *separate(places))
 
 
 def _order(task: Task, grouping: dict[str, str]) -> list[tuple[str, bool]] | None:
@@ -131,16 +141,20 @@ def _aggregate(frame: Frame, slot: Slot, members: list[list[int]]) -> Term | Non
         if class_of(column) not in (INT, NUMBER):
             continue
         values = [_number(text) for text in frame.texts(column.name)]
-        for function, compute in (("sum", sum), ("min", min), ("max", max)):
-            made = (_folded(compute, [values[row] for row in rows]) for rows in members)
+        for function, fold in _FOLDS:
+            made = (_folded(fold, [values[row] for row in rows]) for rows in members)
             if all(value == want for value, want in zip(made, wanted, strict=True)):
                 found.append(call(function, ref((), column.name)))
     return min(found, key=size_of, default=None)
 
 
-def _folded(compute: object, values: list[Decimal | None]) -> Decimal | None:
+def _folded(fold: _Fold, values: Sequence[Decimal | None]) -> Decimal | None:
     there = [value for value in values if value is not None]
-    return Decimal(compute(there)) if there else None  # type: ignore[operator]
+    return fold(there) if there else None
+
+
+def _sum(values: Iterable[Decimal]) -> Decimal:
+    return sum(values, Decimal())
 
 
 def _number(text: Value) -> Decimal | None:
@@ -148,3 +162,6 @@ def _number(text: Value) -> Decimal | None:
         return None if text is None else Decimal(text)
     except InvalidOperation:
         return None
+
+
+_FOLDS: tuple[tuple[str, _Fold], ...] = (("sum", _sum), ("min", min), ("max", max))

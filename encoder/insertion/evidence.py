@@ -23,6 +23,7 @@ from stream.model import TableName, Value
 # A value of the primary pair may stand in so many rows on average.
 _MAX_SPREAD = 200
 _UNEXPLAINED = 40
+_CELLS = 1000  # for one unit of the budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class _Finder:
             for row, text in enumerate(self.state.frame(table.name).texts(column)):
                 index.setdefault(text, []).append(row)
             self.indexes[key] = index
-            self.budget.spend(self.state.frame(table.name).size)
+            self.budget.spend(1 + self.state.frame(table.name).size // _CELLS)
         return self.indexes[key]
 
     def link(self, table: Table, slot: Slot, column: str, pool: DriverRows | None) -> Link | None:
@@ -131,7 +132,7 @@ class _Finder:
             if not all(options):
                 return None
         total = sum(map(len, options))
-        if total > _MAX_SPREAD * len(values) or not self.budget.spend(total):
+        if total > _MAX_SPREAD * len(values) or not self.budget.spend(1 + total // _CELLS):
             return None
         rows = self._settle(table, options)
         if rows is None:

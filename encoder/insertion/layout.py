@@ -49,7 +49,7 @@ def _positional(given: list[tuple[Slot, Term | None, bool]]) -> tuple[tuple[str,
 def _listed(given: list[tuple[Slot, Term | None, bool]]) -> tuple[tuple[str, ...], list[Term | None]]:
     needed: list[tuple[str, Term | None]] = [(slot.name, term) for slot, term, omitted in given if not omitted]
     if not needed:
-        needed = [(slot.name, term) for slot, term, _ in given if term is not None][:1]
+        needed = [(slot.name, term) for slot, term, _ in given[:1]]  # at least one must be named
     return tuple(name for name, _ in needed), [term for _, term in needed]
 
 

@@ -15,7 +15,7 @@ from encoder.insertion.layout import layouts
 from encoder.insertion.model import Proposal
 from encoder.insertion.order import Order, orders
 from encoder.insertion.slots import Slot
-from encoder.insertion.task import From, Task, order_by, row_number, sort_keys
+from encoder.insertion.task import CELLS, From, Task, order_by, row_number, sort_keys
 from encoder.selection.model import Labels, Mask, Path, Selection
 from scratch.session import rows
 from stream.model import Value
@@ -187,7 +187,7 @@ def _selected(task: Task, link: Link, origin: From) -> Mask | None:
         return None
     frame = task.state.frame(link.table.name)
     query = render(Query(tuple(ref((), name) for name in key), origin.sources, origin.where))
-    task.budget.spend(frame.size)
+    task.budget.spend(1 + frame.size // CELLS)
     chosen = np.zeros(frame.size, dtype=bool)
     for found in rows(task.state.session, query):
         values: tuple[Value, ...] = found

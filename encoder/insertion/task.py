@@ -24,6 +24,9 @@ from encoder.selection.model import Labels, Path, Selection
 from encoder.selection.search import find_selections
 from scratch.catalog import Table
 
+CELLS = 1000
+"""Cells read for one unit of the budget, as in the search for selections."""
+
 CONFLICT = raw("ON CONFLICT DO NOTHING")
 
 

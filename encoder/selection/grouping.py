@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -22,7 +21,7 @@ _NUMBERS = frozenset({"smallint", "integer", "bigint", "numeric", "real", "doubl
 _TIMES = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
 _TEXTS = frozenset({"text", "character varying"})
 # Types without equality, or of which no one makes groups.
-_UNGROUPED = frozenset({"json", "jsonb", "xml", "point", "bytea", "real", "double precision", "boolean"})
+_UNGROUPED = frozenset({"json", "jsonb", "xml", "point", "bytea", "real", "double precision"})
 _ORDERS = 8
 _PAIRED = 6  # columns of which pairs are formed
 _SUBSETS = 3
@@ -107,11 +106,6 @@ def all_groups(frame: Frame) -> list[Groups]:
         if max(int(first.codes.max()), int(second.codes.max())) + 1 < count < frame.size:
             pairs.append(Groups(first.terms + second.terms, first.names + second.names, both, first.known & second.known))
     return [whole, *singles, *pairs]
-
-
-def group_names(frame: Frame) -> list[tuple[str, ...]]:
-    """The columns by which `all_groups` groups, without the whole table."""
-    return [groups.names for groups in all_groups(frame) if groups.names]
 
 
 def orders(frame: Frame) -> list[Order]:

@@ -73,7 +73,7 @@ class _Ranks:
             for cut in self._cuts(values):
                 condition = op(ref(("ranked",), _RANK), cut.operator, cut.constant)
                 self.offers.offer(cut.holds, bind(self._window, subset, groups, order, last, condition))
-                if not groups.terms and cut.operator in "<>":
+                if not groups.terms and cut.operator in ("<", ">"):
                     self.offers.offer(cut.holds, bind(self._limit, subset, order, last, cut))
             if len(order.names) == 1:
                 self._first(subset, groups, order, values, last)

@@ -11,7 +11,7 @@ from itertools import combinations
 
 from encoder.budget import Budget
 from encoder.frame import State
-from encoder.selection.grouping import group_names
+from encoder.selection.grouping import all_groups
 from encoder.selection.linked import search
 from encoder.selection.links import Link
 from encoder.selection.masks import Offers
@@ -36,11 +36,13 @@ def atoms(
 
 def _links(state: State, table: TableName) -> Iterator[Link]:
     yield Link(table, (), table, ())
-    groups = group_names(state.frame(table))
-    for columns in groups:
-        yield Link(table, columns, table, columns)
-    single = [columns[0] for columns in groups if len(columns) == 1]
     by_name = state.catalog[table].by_name
+    single = []
+    for groups in all_groups(state.frame(table)):
+        # The rows with an equal truth value are half of them: no relatives.
+        if groups.names and all(by_name[name].base != "boolean" for name in groups.names):
+            yield Link(table, groups.names, table, groups.names)
+            single += groups.names if len(groups.names) == 1 else ()
     for first, second in combinations(single, 2):
         if by_name[first].base == by_name[second].base and _referred(state, table, first, second):
             yield Link(table, (first, second), table, (second, first))

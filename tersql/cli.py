@@ -1,0 +1,277 @@
+"""The command line: thin, and a mirror of the Python API.
+
+Exit codes: 0 good, 1 not (not exact, not allowed, not possible), 2 usage.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+
+from emit.lexer import LexError
+from emit.rules import check_script
+from emit.size import size as script_size
+from encoder.transaction import Strategy
+from replay.score import score as script_score
+from scratch.errors import ScratchError
+from scratch.session import connect
+from stream.capture import CaptureError, capture_script, capture_slot, column_types
+from stream.model import StreamError
+from stream.write import write_wal2json
+from tersql import show
+from tersql.files import written
+from tersql.optimize import EFFORTS, NotReplayable, Options
+from tersql.optimize import optimize as run_optimize
+from tersql.verify import verify as run_verify
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="The shortest SQL script that replays a PostgreSQL change stream exactly, transaction by transaction.",
+)
+
+StreamFile = Annotated[Path, typer.Argument(help="The change stream: wal2json format 2, plain or .gz.")]
+ScriptFile = Annotated[Path, typer.Argument(help="The SQL script; - for standard input.")]
+Dump = Annotated[
+    Path | None, typer.Option("--dump", help="The database before the stream: a plain pg_dump, or its .gz.")
+]
+Database = Annotated[
+    str | None, typer.Option("--database", metavar="DSN", help="The same as a live database, which is only read.")
+]
+Scratch = Annotated[
+    str | None,
+    typer.Option(metavar="DSN", help="A superuser's connection to another scratch server than the embedded one."),
+]
+Zone = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Promise that the replaying session has this TimeZone (shorter literals)."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
+
+
+class _Failure(Exception):
+    """Ends the command with one line and exit code 1."""
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """Every foreseeable error as one clear line on standard error."""
+    try:
+        yield
+    except (StreamError, ScratchError, CaptureError, NotReplayable, LexError, _Failure) as error:
+        _fail(str(error))
+    except BrokenPipeError:
+        # The reader has gone; pointing stdout elsewhere keeps the interpreter's own flush quiet.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(1) from None
+    except OSError as error:
+        _fail(f"{error.filename or 'output'}: {error.strerror or error}")
+
+
+def _fail(message: str, code: int = 1) -> NoReturn:
+    typer.echo(f"tersql: {' '.join(message.split())}", err=True)
+    raise typer.Exit(code)
+
+
+def _origin(dump: Path | None, database: str | None) -> None:
+    if (dump is None) == (database is None):
+        _fail("give either --dump FILE or --database DSN", 2)
+
+
+def _read_script(path: Path) -> str:
+    try:
+        return sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise _Failure(f"{path}: not UTF-8 at byte {error.start}") from error
+
+
+@app.command()
+def optimize(
+    stream: StreamFile,
+    dump: Dump = None,
+    database: Database = None,
+    scratch: Scratch = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the script goes; default standard output.")
+    ] = None,
+    effort: Annotated[str, typer.Option(help="Counted work of the searches: low, default or high.")] = "default",
+    time_limit: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Safety net; past it the rest is left at literal forms.")
+    ] = 120.0,
+    jobs: Annotated[int, typer.Option(min=1, help="Worker processes; the bytes do not depend on it.")] = min(
+        2, os.cpu_count() or 1
+    ),
+    strategy: Annotated[Strategy, typer.Option(help="How far to go.")] = Strategy.OPTIMAL,
+    timezone: Zone = None,
+    as_json: AsJson = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for every transaction.")] = False,
+) -> None:
+    """Write the shortest script found that replays STREAM.
+
+    Every transaction of it was run on a fresh restore, as a role that may only read and write rows, and
+    compared with the stream.
+
+    Example: tersql optimize stream.jsonl.gz --dump before.sql.gz --timezone UTC -o replay.sql
+    """
+    _origin(dump, database)
+    if effort not in EFFORTS:
+        _fail(f"--effort is one of {', '.join(EFFORTS)}", 2)
+    with _one_line_errors():
+        with show.progress("searching") as progress:
+            options = Options(strategy, effort, time_limit, jobs, timezone, progress)
+            result = run_optimize(stream, dump=dump, database=database, scratch=scratch, options=options)
+        if output is not None:
+            with written(output) as file:
+                file.write(result.script + "\n")
+        elif not as_json:
+            print(result.script, flush=True)
+        if as_json:
+            print(show.as_json(result), flush=True)
+        else:
+            show.console.print(show.summary(result, each=verbose))
+
+
+@app.command()
+def verify(
+    script: ScriptFile,
+    stream: StreamFile,
+    dump: Dump = None,
+    database: Database = None,
+    scratch: Scratch = None,
+    timezone: Zone = None,
+    as_json: AsJson = False,
+) -> None:
+    """Prove that SCRIPT replays STREAM: rules, then every transaction's rows in every table.
+
+    Example: tersql verify replay.sql stream.jsonl.gz --dump before.sql.gz --timezone UTC
+    """
+    _origin(dump, database)
+    with _one_line_errors():
+        text = _read_script(script)
+        report = run_verify(text, stream, dump=dump, database=database, scratch=scratch, timezone=timezone)
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "exact": report.exact,
+                    "transactions": report.transactions,
+                    "violations": [{"line": v.line, "message": v.message} for v in report.violations],
+                    "difference": str(report.difference) if report.difference else None,
+                }
+            )
+        )
+        raise typer.Exit(0 if report.exact else 1)
+    for violation in report.violations:
+        typer.echo(f"tersql: line {violation.line}: {violation.message}", err=True)
+    if report.difference is not None:
+        _fail(str(report.difference))
+    if report.violations:
+        raise typer.Exit(1)
+    typer.echo(f"exact: {report.transactions} transactions, {script_size(text)} bytes")
+
+
+@app.command()
+def lint(script: ScriptFile, as_json: AsJson = False) -> None:
+    """Check SCRIPT against the rules of a replay, without running it.
+
+    Example: tersql lint replay.sql
+    """
+    with _one_line_errors():
+        violations = check_script(_read_script(script))
+    if as_json:
+        print(json.dumps([{"line": v.line, "message": v.message} for v in violations]))
+    else:
+        for violation in violations:
+            typer.echo(f"{script}:{violation.line}: {violation.message}")
+    raise typer.Exit(1 if violations else 0)
+
+
+@app.command()
+def size(scripts: Annotated[list[Path], typer.Argument(help="SQL scripts; - for standard input.")]) -> None:
+    """Print the size of each script: bytes without comments and needless whitespace.
+
+    Example: tersql size replay.sql
+    """
+    with _one_line_errors():
+        for script in scripts:
+            count = script_size(_read_script(script))
+            typer.echo(f"{count}" if len(scripts) == 1 else f"{count}\t{script}")
+
+
+@app.command()
+def score(
+    script: ScriptFile,
+    baseline: Annotated[int, typer.Option("--baseline", "-b", min=1, help="Bytes of the baseline.")],
+    known: Annotated[int, typer.Option("--known", "-k", min=1, help="Bytes of the shortest exact replay known.")],
+    as_json: AsJson = False,
+) -> None:
+    """The score of SCRIPT's size between the baseline (0) and 0.94 of the best known (1). Exactness is verify's.
+
+    Example: tersql score replay.sql --baseline 15570 --known 3741
+    """
+    with _one_line_errors():
+        s = script_size(_read_script(script))
+        value = script_score(s, baseline, known)
+    line = {"score": round(value, 4), "size": s, "baseline": baseline, "known": known}
+    typer.echo(json.dumps(line) if as_json else f"{value:.4f}")
+
+
+@app.command()
+def capture(
+    database: Annotated[str, typer.Option("--database", metavar="DSN", help="A server with wal_level=logical.")],
+    slot: Annotated[str | None, typer.Option(help="Read what this pgoutput slot holds.")] = None,
+    run: Annotated[
+        Path | None, typer.Option(metavar="FILE.sql", help="Run this script and capture what it does.")
+    ] = None,
+    publication: Annotated[str | None, typer.Option(help="The publication that --slot is read through.")] = None,
+    consume: Annotated[bool, typer.Option(help="Advance the slot past what was read.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the stream goes; default standard output.")
+    ] = None,
+) -> None:
+    """Write a change stream in the canonical form from a live server.
+
+    Example: tersql capture --database dbname=shop --run changes.sql -o stream.jsonl
+    """
+    if (slot is None) == (run is None):
+        _fail("give either --slot NAME or --run FILE.sql", 2)
+    with _one_line_errors():
+        transactions = (
+            capture_script(database, _read_script(run))
+            if run is not None
+            else capture_slot(database, slot or "", publication=publication, consume=consume)
+        )
+        with connect(database) as session:
+            types = column_types(session)  # type: ignore[arg-type]
+            if output is not None:
+                with written(output) as file:
+                    write_wal2json(transactions, file, types)
+            else:
+                write_wal2json(transactions, sys.stdout, types)
+                sys.stdout.flush()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """Leave through every `finally`, so that servers and folders go."""
+    raise SystemExit(128 + number)
+
+
+def main() -> None:
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGHUP, _stop)
+    app()
+
+
+if __name__ == "__main__":
+    main()
