@@ -53,8 +53,12 @@ _CAST_NAMES = {
     "smallint": "int2",
     "bigint": "int8",
     "double precision": "float",
+    "numeric": "numeric",
     "boolean": "bool",
+    "character": "bpchar",
     "character varying": "varchar",
+    "bit varying": "varbit",
+    "interval": "interval",
     "timestamp with time zone": "timestamptz",
     "timestamp without time zone": "timestamp",
     "time with time zone": "timetz",
@@ -89,7 +93,7 @@ _PREFIXES = frozenset(
         "xml",
     ]
 )
-_INTEGERS = frozenset(("smallint", "integer", "bigint", "oid"))
+_INTEGERS = frozenset(("smallint", "integer", "bigint"))
 _FLOATS = frozenset(("real", "double precision"))
 _STRINGS = frozenset(("text", "character varying", "character", "citext"))
 _UTC_NAMES = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT"))
@@ -190,6 +194,8 @@ def _unquoted(value: str, base: str, modifier: str, context: Context) -> str | N
         return f"decode('{base64.b64encode(bytes.fromhex(value[2:])).decode()}','base64')"
     if base in _INTEGERS:
         return numbers.shortest(value, keep_scale=False)
+    if base == "oid":
+        return value
     if base == "numeric":
         return numbers.shortest(value, keep_scale=context == "assign" and not modifier)
     if base in _FLOATS and not numbers.is_negative_zero(value):
@@ -250,8 +256,7 @@ def _bare(value: str, type_name: str, timezone: str | None) -> str:
 
 
 def _cast_name(type_name: str) -> str:
-    base, modifier, is_array = _parse_type(type_name)
+    """The shortest name for a cast; without a modifier, which the canonical text fits already."""
+    base, _, is_array = _parse_type(type_name)
     name = _CAST_NAMES.get(base)
-    if name is None or modifier:
-        return type_name
-    return name + ("[]" if is_array else "")
+    return type_name if name is None else name + ("[]" if is_array else "")

@@ -37,4 +37,7 @@ def identifier(name: str) -> str:
 
 def table_name(schema: str, name: str) -> str:
     """A table as the script names it: the schema `public` is on the search path and left out."""
-    return identifier(name) if schema == "public" else f"{identifier(schema)}.{identifier(name)}"
+    # sqlglot takes even a quoted "values" for the keyword where a table stands.
+    if schema == "public" and name != "values":
+        return identifier(name)
+    return f"{identifier(schema)}.{identifier(name)}"

@@ -187,7 +187,7 @@ class _Writer:
                     self.put("(", ",".join(identifier(name) for name in columns), ")")
                 self.put("=")
                 self.parts(term.parts)
-            self.from_list("FROM", statement.sources)
+            self.from_list("FROM", _plain_first(statement.sources))
             self.where(statement.where)
             self.returning(statement.returning)
 
@@ -289,6 +289,11 @@ class _Writer:
             return
         word = source.alias or self.names.get(id(source)) or _table_word(source) or ""
         self.put(word if column is None else f"{word}.{identifier(column)}")
+
+
+def _plain_first(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    """sqlglot 27.29.0 reads no further source after a query or function that comes first in UPDATE's FROM."""
+    return tuple(sorted(sources, key=lambda source: not isinstance(source.text, str)))
 
 
 def _output_name(name: str) -> tuple[str, ...]:

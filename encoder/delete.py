@@ -8,13 +8,12 @@ import numpy as np
 
 from emit.render import render
 from encoder import literals
-from encoder.budget import Budget
 from encoder.candidate import Candidate
+from encoder.choose import select
 from encoder.context import Context
 from encoder.effect import TableEffect, key_of
 from encoder.proof import prove, try_statements
 from encoder.selection.model import Labels, Selection
-from encoder.selection.search import find_selections
 from encoder.statements import deletes
 
 
@@ -43,10 +42,4 @@ def delete_selections(context: Context, effect: TableEffect) -> list[Selection]:
         return []  # twins cannot be told apart by any condition
     must = np.zeros(frame.size, dtype=np.bool_)
     must[[frame.index[key_of(table, row)] for row in effect.deletes]] = True
-    return find_selections(
-        context.state,
-        table.name,
-        Labels(must, ~must),
-        budget=Budget(context.effort.units(2_000_000)),
-        timezone=context.timezone,
-    )
+    return select(context, table.name, Labels(must, ~must))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-
 from dataclasses import replace
 
 from emit.render import render
@@ -104,12 +103,15 @@ def settle(context: Context, owed: Effect, rowwise: Sequence[str] = (), *, most:
     statement a row change, those that still bring `owed` down are run.  Else in some order of the tables, so
     that those that fire triggers come before those that triggers write.  None where nothing works.
     """
-    orders = itertools.islice(itertools.permutations(sorted(owed.tables)), _MAX_ORDERS)
-    ways = itertools.chain(
-        [lambda: _settle_along(context, owed, rowwise, most)] if rowwise else [],
-        (lambda order=order: _settle_in(context, owed, order, most) for order in orders),
-    )
-    return next((done for way in ways if (done := way()) is not None), None)
+    if rowwise:
+        along = _settle_along(context, owed, rowwise, most)
+        if along is not None:
+            return along
+    for order in itertools.islice(itertools.permutations(sorted(owed.tables)), _MAX_ORDERS):
+        done = _settle_in(context, owed, order, most)
+        if done is not None:
+            return done
+    return None
 
 
 def _settle_along(context: Context, owed: Effect, rowwise: Sequence[str], most: int) -> tuple[str, ...] | None:

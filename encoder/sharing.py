@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from emit.term import Cte, Delete, Insert, Ref, Source, Statement, Term, Update, conjoin, op, raw, ref, separate
 from encoder.candidate import Candidate, Element, elements
+from encoder.choose import select
 from encoder.context import Context
-from encoder.delete import Budget, find_selections
 from encoder.effect import RowTuple, TableEffect, key_of
 from encoder.insert import insert_elements, propose
 from encoder.insertion.model import DriverRows
@@ -201,14 +201,7 @@ def _conditions(
     if (must & ~link.linked).any():
         return
     forbidden = link.linked & ~must & ~free
-    selections = find_selections(
-        context.state,
-        part.table.name,
-        Labels(must, forbidden),
-        budget=Budget(context.effort.units(500_000)),
-        timezone=context.timezone,
-        keep=1,
-    )
+    selections = select(context, part.table.name, Labels(must, forbidden), share=0.25, keep=1)
     for selection in selections[:1]:
         for where in lower(context.catalog, part.table.name, selection, needed=needed)[:1]:
             terms = [link.condition] + ([where.where] if where.where is not None else [])

@@ -14,18 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from emit.term import Update
 from encoder import literals
 from encoder.assignment.evaluate import ABSENT, evaluate
 from encoder.assignment.model import Expression
 from encoder.assignment.search import Goal, find_expressions
 from encoder.budget import Budget
 from encoder.candidate import Candidate, Element
+from encoder.choose import select
 from encoder.context import Context
 from encoder.effect import RowTuple, TableEffect, key_of
 from encoder.frame import Frame
 from encoder.proof import prove
 from encoder.selection.model import Labels, Selection
-from encoder.selection.search import find_selections
 from encoder.statements import Assignment, updates
 from stream.model import Value
 
@@ -67,6 +68,8 @@ class UpdateSearch:
         self.table = effect.table
         self.frame: Frame = context.state.frame(self.table.name)
         self._expressions: dict[tuple[int, tuple[int, ...]], list[Expression]] = {}
+        self._selected: dict[tuple[bytes, bytes], list[Selection]] = {}
+        self._tried: set[Group] = set()
         self._index = self.frame.index
 
     def candidates(self) -> list[Candidate]:
@@ -75,20 +78,31 @@ class UpdateSearch:
         if not self.table.row_key or not self.effect.updates:
             return found
         whole = self.whole()
-        pending = [whole, *self._clusters(whole)]
-        seen: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
-        for group in pending:
-            if (group.rows, group.places) in seen:
+        found += self._attempt(whole)
+        clusters = self._clusters(whole)
+        best = min((c.size for c in found if whole.elements(self.effect) <= c.covers), default=None)
+        for family in clusters:
+            # Splitting pays only if the heads of the statements alone leave something to gain.
+            if best is not None and sum(self._least(group) for group in family) >= best:
                 continue
-            seen.add((group.rows, group.places))
-            made = self._attempt(group)
-            found += made
-            if not made:
-                for part in self._value_groups(group):
-                    if (part.rows, part.places) not in seen:
-                        seen.add((part.rows, part.places))
+            for group in family:
+                made = self._attempt(group)
+                found += made
+                if not made:
+                    for part in self._value_groups(group):
                         found += self._attempt(part)
+        if best is None or not any(c.kind != "literal" and whole.elements(self.effect) <= c.covers for c in found):
+            for part in self._value_groups(whole):
+                found += self._attempt(part)
         return found
+
+    def _least(self, group: Group) -> int:
+        """A lower bound on the bytes of a statement for `group`: its head and assignments, without WHERE."""
+        sets = 0
+        for place in group.places:
+            options = self._find_expressions(group, place)
+            sets += len(self.table.stored[place].name) + 2 + min((e.size for e in options), default=1)
+        return len(f"UPDATE {self.table.name.name} SET ") + sets
 
     def whole(self) -> Group:
         """All updated rows with all columns that change in any of them."""
@@ -107,9 +121,9 @@ class UpdateSearch:
             places = tuple(sorted({p for before, after in pairs for p in literals.changed_places(before, after)}))
         return Group(tuple(row for row, _ in chosen), tuple(pair for _, pair in chosen), places)
 
-    def _clusters(self, whole: Group) -> list[Group]:
-        """Columns that change in the same rows, each such set of columns with its rows; and the rows
-        that change in exactly the same columns."""
+    def _clusters(self, whole: Group) -> list[list[Group]]:
+        """Two ways to split: columns that change in the same rows, each such set of columns with its
+        rows; and the rows that change in exactly the same columns."""
         by_rows: dict[tuple[int, ...], list[int]] = {}
         for place in whole.places:
             rows = tuple(i for i, (b, a) in enumerate(whole.pairs) if b[place] != a[place])
@@ -117,12 +131,12 @@ class UpdateSearch:
         by_columns: dict[tuple[int, ...], list[int]] = {}
         for i, (before, after) in enumerate(whole.pairs):
             by_columns.setdefault(literals.changed_places(before, after), []).append(i)
-        groups = []
+        families = []
         if 1 < len(by_rows) <= _MAX_CLUSTERS:
-            groups += [self._group([whole.pairs[i] for i in rows], tuple(p)) for rows, p in by_rows.items()]
+            families.append([self._group([whole.pairs[i] for i in rows], tuple(p)) for rows, p in by_rows.items()])
         if 1 < len(by_columns) <= _MAX_CLUSTERS:
-            groups += [self._group([whole.pairs[i] for i in rows], p) for p, rows in by_columns.items()]
-        return groups
+            families.append([self._group([whole.pairs[i] for i in rows], p) for p, rows in by_columns.items()])
+        return families
 
     def _value_groups(self, group: Group) -> list[Group]:
         """The rows of `group` by their new values, if these are few."""
@@ -136,7 +150,10 @@ class UpdateSearch:
     # -- one group
 
     def _attempt(self, group: Group) -> list[Candidate]:
-        """The best proved statement for each promising combination of assignments."""
+        """The best proved statement for each promising combination of assignments; tried once a group."""
+        if group in self._tried:
+            return []
+        self._tried.add(group)
         choices = self._choices(group)
         if not choices:
             return []
@@ -187,13 +204,11 @@ class UpdateSearch:
         return None
 
     def _selections(self, labels: Labels) -> list[Selection]:
-        return find_selections(
-            self.context.state,
-            self.table.name,
-            labels,
-            budget=Budget(self.context.effort.units(2_000_000)),
-            timezone=self.context.timezone,
-        )
+        """Assignments that leave the same rows free share the search."""
+        key = (labels.must.tobytes(), labels.must_not.tobytes())
+        if key not in self._selected:
+            self._selected[key] = select(self.context, self.table.name, labels)
+        return self._selected[key]
 
     def free_rows(self, assignments: Sequence[Assignment]) -> NDArray[np.bool_]:
         """Rows that the assignments would leave as they are, or bring to what is owed."""
@@ -228,7 +243,7 @@ class UpdateSearch:
             if candidate is not None:
                 yield candidate
         whole = self._group(pairs, None)
-        for group in (whole, *self._clusters(whole)):
+        for group in (whole, *itertools.chain.from_iterable(self._clusters(whole))):
             if len(group.rows) < 2:
                 continue
             values = literals.values_update(self.table, group.pairs, group.places, self.context.timezone)
@@ -236,7 +251,7 @@ class UpdateSearch:
             if candidate is not None:
                 yield candidate
 
-    def _prove_literal(self, statement: literals.Update, group: Group) -> Candidate | None:
+    def _prove_literal(self, statement: Update, group: Group) -> Candidate | None:
         return prove(self.context, self.owed, group.elements(self.effect), [statement], "literal")
 
 

@@ -6,6 +6,11 @@
 True
 """
 
+import os
+
+# Small matrices all over: threads of a BLAS only get into the way of the workers.  Before numpy comes in.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from encoder.transaction import Strategy
 from tersql.optimize import NotReplayable, Options, Result, TransactionReport, optimize
 from tersql.verify import verify

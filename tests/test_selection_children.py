@@ -16,12 +16,14 @@ CREATE TABLE person(id serial PRIMARY KEY, email text, age int, total numeric(10
 CREATE TABLE kind(id serial PRIMARY KEY, name text NOT NULL);
 CREATE TABLE sale(id serial PRIMARY KEY, person_id int REFERENCES person, state text, price numeric(8,2),
     quantity int, paid boolean, at timestamptz, note varchar(40));
-CREATE TABLE person_kind(id serial PRIMARY KEY, person_id int NOT NULL REFERENCES person, kind_id int NOT NULL REFERENCES kind);
+CREATE TABLE person_kind(id serial PRIMARY KEY, person_id int NOT NULL REFERENCES person,
+    kind_id int NOT NULL REFERENCES kind);
 CREATE TABLE line(id serial PRIMARY KEY, sale_id int NOT NULL REFERENCES sale, x int);
 CREATE TABLE lead(id serial PRIMARY KEY, email text, region_id int, hot boolean);
 CREATE TABLE tag(id serial PRIMARY KEY, object_id int NOT NULL, kind_id int REFERENCES kind);
 INSERT INTO person(email, age, region_id)
-    SELECT 'p'||i||'@x.org', CASE WHEN i%11>0 THEN i*7%60 END, CASE WHEN i%13>0 THEN i%9 END FROM generate_series(1,120)i;
+    SELECT 'p'||i||'@x.org', CASE WHEN i%11>0 THEN i*7%60 END, CASE WHEN i%13>0 THEN i%9 END
+    FROM generate_series(1,120)i;
 INSERT INTO kind(name) VALUES('admin'),('guest'),('owner'),('author'),('editor');
 INSERT INTO sale(person_id, state, price, quantity, paid, at, note)
     SELECT CASE WHEN i%17>0 THEN hashint4(i)%50+60 END, (ARRAY['new','sent','lost',NULL])[i*3%7%4+1], i*37%500/10.0, i%5,

@@ -80,8 +80,8 @@ def test_ranks_are_those_of_the_server(state: State) -> None:
     lang, size = (frame.coded(name).codes.astype(np.int64) for name in ("lang", "size"))
     order = np.where(size < 0, size.max() + 1, size)
     up, down = ranks(np.ones(frame.size, dtype=np.bool_), lang, order)
-    query = "SELECT rank()OVER(PARTITION BY lang ORDER BY size), rank()OVER(PARTITION BY lang ORDER BY size DESC) FROM rev ORDER BY id"
-    # The window functions sort the rows, so the outer order is by the key again.
+    window = "rank()OVER(PARTITION BY lang ORDER BY size"
+    query = f"SELECT {window}),{window} DESC) FROM rev ORDER BY id"
     found = state.session.execute(query.encode()).fetchall()
     assert [(str(int(a)), str(int(b))) for a, b in zip(up, down, strict=True)] == found
 

@@ -36,9 +36,7 @@ class Subject:
     def others(self) -> list[Column]:
         """Other columns of the same type."""
         return [
-            other
-            for other in self.table.columns
-            if other.base == self.column.base and other.name != self.column.name
+            other for other in self.table.columns if other.base == self.column.base and other.name != self.column.name
         ]
 
 
@@ -156,7 +154,9 @@ def regex_class(rng: random.Random, s: Subject) -> Term | None:
         return None
     letter = value[0]
     after = chr(min(ord(letter) + rng.randint(1, 4), ord("z")))
-    pattern = rng.choice((f"^[{letter}-{after}]" if letter < after else f"^{letter}", r"\d", r"\d$", "^[A-Z]", "^[a-z]+$"))
+    pattern = rng.choice(
+        (f"^[{letter}-{after}]" if letter < after else f"^{letter}", r"\d", r"\d$", "^[A-Z]", "^[a-z]+$")
+    )
     return op(s.term, rng.choice(("~", "~", "!~")), raw(quote(pattern)))
 
 
@@ -387,11 +387,16 @@ class Condition:
     shape: str
 
 
-def condition(rng: random.Random, world: World, table: Table, key: SourceKey = ()) -> Condition | None:
-    """A condition on the columns of the source `key`, which holds rows of `table`."""
+def condition(
+    rng: random.Random, world: World, table: Table, key: SourceKey = (), *, keys: bool = True
+) -> Condition | None:
+    """A condition on the columns of the source `key`, which holds rows of `table`.
+
+    Those of its own key are rare, or left out: one who joins by it has it without the join.
+    """
     for _ in range(8):
         column = rng.choice(table.columns)
-        if column.name in table.row_key and rng.random() < 0.8:
+        if column.name in table.row_key and (not keys or rng.random() < 0.8):
             continue
         shape = rng.choice(shapes(column))
         test = shape(rng, Subject(world, table, column, ref(key, column.name), key))

@@ -8,6 +8,7 @@ from bench.recovery import (
     grammar_groups,
     grammar_insert,
     grammar_moves,
+    grammar_natural,
     grammar_own,
     grammar_sets,
     grammar_transactions,
@@ -19,6 +20,7 @@ from bench.recovery.model import Grammar
 FAMILIES: dict[str, Grammar] = {
     "own": grammar_own.own,
     "up": grammar_up.up,
+    "natural": grammar_natural.natural,
     "children": grammar_children.children,
     "nephews": grammar_children.nephews,
     "groups": grammar_groups.groups,

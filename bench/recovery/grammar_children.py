@@ -4,149 +4,153 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from bench.recovery import grammar_up
 from bench.recovery.atoms import condition
 from bench.recovery.model import Draw
-from bench.recovery.selection import Selection, change
+from bench.recovery.selection import Selection, drawn
 from bench.recovery.world import World, constant, pick
-from emit.term import Prec, Query, Source, Term, call, conjoin, in_query, op, raw, ref, subquery
+from emit.term import Query, Source, Term, call, conjoin, in_query, op, raw, ref, subquery
 from scratch.catalog import ForeignKey, Table
 
 CHILD = "child"
 
 
-def parents(world: World) -> list[Table]:
-    return [table for table in world.tables if world.children(table)]
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """The rows that refer by `key` to the value `parent`."""
+
+    world: World
+    key: ForeignKey
+    parent: Term
+
+    @property
+    def table(self) -> Table:
+        return self.world.catalog[self.key.table]
+
+    @property
+    def source(self) -> Source:
+        return self.world.source(self.key.table, CHILD)
+
+    @property
+    def reference(self) -> Term:
+        return ref(CHILD, self.key.columns[0])
+
+    def listed(self, test: Term | None, yes: bool = True, tail: Term | None = None) -> Term:
+        """Whether the parent is among those that rows with `test` refer to."""
+        return in_query(self.parent, Query((self.reference,), (self.source,), test, tail), yes)
+
+    def aggregate(self, value: Term, test: Term | None = None) -> Term:
+        own = op(self.reference, "=", self.parent)
+        where = own if test is None else op(own, "AND", test)
+        return subquery(Query((value,), (self.source,), where))
+
+    def test(self, rng: random.Random, share: float) -> Term | None:
+        """In `share` of all cases a condition on the child."""
+        found = condition(rng, self.world, self.table, CHILD) if rng.random() < share else None
+        return None if found is None else found.test
 
 
-def source(world: World, key: ForeignKey) -> Source:
-    return world.source(key.table, CHILD)
+def exists(rng: random.Random, kin: Kin) -> Term | None:
+    test, yes = kin.test(rng, 0.75), rng.random() < 0.65
+    column = kin.table.by_name[kin.key.columns[0]]
+    if not yes and not column.not_null:
+        # One NULL in its list makes NOT IN true of nothing.
+        given = op(kin.reference, ">", raw("0" if column.kind == "N" else "''"))
+        test = given if test is None else conjoin([given, test])
+    return kin.listed(test, yes)
 
 
-def _refers(key: ForeignKey) -> Term:
-    """The condition of a correlated query."""
-    return op(ref(CHILD, key.columns[0]), "=", ref((), key.target_columns[0]))
-
-
-def exists(rng: random.Random, world: World, key: ForeignKey) -> Term | None:
-    child = world.catalog[key.table]
-    found = condition(rng, world, child, CHILD) if rng.random() < 0.75 else None
-    return _in(rng, world, key, found.test if found else None)
-
-
-def _in(rng: random.Random, world: World, key: ForeignKey, test: Term | None) -> Term:
-    child = world.catalog[key.table]
-    yes = rng.random() < 0.65
-    if not yes and not child.by_name[key.columns[0]].not_null:
-        test = conjoin([op(ref(CHILD, key.columns[0]), ">", raw("0")), *([test] if test else [])])
-        yes = child.by_name[key.columns[0]].kind != "N"
-    inner = Query((ref(CHILD, key.columns[0]),), (source(world, key),), test)
-    return in_query(ref((), key.target_columns[0]), inner, yes)
-
-
-def through_link(rng: random.Random, world: World, key: ForeignKey) -> Term | None:
+def through_link(rng: random.Random, kin: Kin) -> Term | None:
     """A condition on what the child refers to by another of its foreign keys."""
-    others = [other for other in world.foreign_keys(world.catalog[key.table]) if other.name != key.name]
-    other = pick(rng, others)
+    other = pick(rng, [key for key in kin.world.foreign_keys(kin.table) if key.name != kin.key.name])
     if other is None:
         return None
-    found = condition(rng, world, world.catalog[other.target], "far")
+    found = condition(rng, kin.world, kin.world.catalog[other.target], "far")
     if found is None:
         return None
     on = op(ref("far", other.target_columns[0]), "=", ref(CHILD, other.columns[0]))
-    sources = (source(world, key), world.source(other.target, "far"))
-    inner = Query((ref(CHILD, key.columns[0]),), sources, op(on, "AND", found.test))
-    return in_query(ref((), key.target_columns[0]), inner)
+    sources = (kin.source, kin.world.source(other.target, "far"))
+    return in_query(kin.parent, Query((kin.reference,), sources, op(on, "AND", found.test)))
 
 
-def number(rng: random.Random, world: World, key: ForeignKey) -> Term | None:
+def number(rng: random.Random, kin: Kin) -> Term | None:
     """count(*) of the children, with a condition or without; HAVING where it says the same in less."""
-    found = condition(rng, world, world.catalog[key.table], CHILD) if rng.random() < 0.4 else None
-    least = rng.randint(0, 3)
+    test, least = kin.test(rng, 0.4), rng.randint(0, 3)
     sign = rng.choice(("=", "<", ">", ">"))
-    if sign == ">" and least:
-        own = ref(CHILD, key.columns[0])
-        tail = Term(("GROUP BY", "1", "HAVING", "count(*)", ">", str(least)))
-        inner = Query((own,), (source(world, key),), found and found.test, tail)
-        return in_query(ref((), key.target_columns[0]), inner)
-    return op(_aggregate(world, key, raw("count(*)"), found and found.test), sign, raw(str(least)))
+    if sign == ">" and not least:
+        return kin.listed(test)
+    if sign == ">":
+        return kin.listed(test, tail=raw(f"GROUP BY 1 HAVING count(*)>{least}"))
+    return op(kin.aggregate(raw("count(*)"), test), sign, raw(str(least + (sign == "<"))))
 
 
-def extreme(rng: random.Random, world: World, key: ForeignKey) -> Term | None:
-    child = world.catalog[key.table]
-    columns = [
-        c for c in child.columns if c.kind in ("N", "D") and c.name not in (*child.row_key, key.columns[0])
-    ]
-    column = pick(rng, columns)
-    value = column and world.value(rng, child, column)
+def extreme(rng: random.Random, kin: Kin) -> Term | None:
+    own = (*kin.table.row_key, kin.key.columns[0])
+    column = pick(rng, [c for c in kin.table.columns if c.kind in ("N", "D") and c.name not in own])
+    value = kin.world.value(rng, kin.table, column) if column is not None else None
     if column is None or value is None:
         return None
     function = rng.choice(("min", "max") if column.kind == "D" else ("min", "max", "sum", "avg"))
-    left = _aggregate(world, key, call(function, ref(CHILD, column.name)))
+    left = kin.aggregate(call(function, ref(CHILD, column.name)))
     return op(left, rng.choice("<>"), constant(column, value))
 
 
-def all_or_any(rng: random.Random, world: World, key: ForeignKey) -> Term | None:
-    flags = [column for column in world.catalog[key.table].columns if column.kind == "B"]
-    flag = pick(rng, flags)
-    return flag and _aggregate(world, key, call(rng.choice(("bool_and", "bool_or")), ref(CHILD, flag.name)))
+def all_or_any(rng: random.Random, kin: Kin) -> Term | None:
+    flag = pick(rng, [column for column in kin.table.columns if column.kind == "B"])
+    if flag is None:
+        return None
+    return kin.aggregate(call(rng.choice(("bool_and", "bool_or")), ref(CHILD, flag.name)))
 
 
-def distinct(rng: random.Random, world: World, key: ForeignKey) -> Term | None:
-    child = world.catalog[key.table]
-    column = pick(rng, [c for c in child.columns if c.name not in (*child.row_key, key.columns[0])])
-    if column is None or column.base in ("json", "point"):
+def distinct(rng: random.Random, kin: Kin) -> Term | None:
+    own = (*kin.table.row_key, kin.key.columns[0])
+    column = pick(rng, [c for c in kin.table.columns if c.name not in own and c.base not in ("json", "point")])
+    if column is None:
         return None
     counted = Term(("count(", "DISTINCT", *ref(CHILD, column.name).parts, ")"))
-    return op(_aggregate(world, key, counted), rng.choice((">", "=")), raw(str(rng.randint(1, 3))))
+    return op(kin.aggregate(counted), rng.choice((">", "=")), raw(str(rng.randint(1, 3))))
 
 
-def _aggregate(world: World, key: ForeignKey, value: Term, test: Term | None = None) -> Term:
-    where = _refers(key) if test is None else op(_refers(key), "AND", test)
-    return subquery(Query((value,), (source(world, key),), where))
-
-
-def tree_like(key: ForeignKey) -> bool:
-    return key.table == key.target
-
-
-_SHAPES: tuple[Callable[[random.Random, World, ForeignKey], Term | None], ...] = (
-    exists, exists, exists, through_link, through_link, number, number, extreme, all_or_any, distinct,
-)  # fmt: skip
+_SHAPES: tuple[Callable[[random.Random, Kin], Term | None], ...] = (
+    exists,
+    exists,
+    exists,
+    through_link,
+    through_link,
+    number,
+    number,
+    extreme,
+    all_or_any,
+    distinct,
+)
 
 
 def select(rng: random.Random, world: World, table: Table) -> Selection | None:
+    """Rows of `table` by a condition on what refers to them."""
     key = pick(rng, world.children(table))
     if key is None:
         return None
     shape = rng.choice(_SHAPES)
-    test = shape(rng, world, key)
+    test = shape(rng, Kin(world, key, ref((), key.target_columns[0])))
     return None if test is None else Selection(table, test, shape.__name__, 1)
 
 
 def children(rng: random.Random, world: World) -> Draw | None:
-    table = pick(rng, parents(world))
-    selection = table and select(rng, world, table)
-    if not selection:
-        return None
-    sql = change(rng, world, selection)
-    return Draw((sql,), "children", selection.shape, 1) if sql else None
+    table = pick(rng, [table for table in world.tables if world.children(table)])
+    return None if table is None else drawn(rng, world, select(rng, world, table), "children")
 
 
 def nephews(rng: random.Random, world: World) -> Draw | None:
-    """Rows by a condition on the children of what they refer to."""
+    """Rows by a condition on the others that refer to the same parent."""
     table = world.table(rng)
-    steps = grammar_up.path(rng, world, table, 1)
+    steps = [step for step in grammar_up.path(rng, world, table, 1) if len(step.columns) == 1]
     if not steps:
         return None
-    parent = world.catalog[steps[0].target]
-    selection = select(rng, world, parent)
-    if selection is None:
+    key = pick(rng, [k for k in world.children(world.catalog[steps[0].target]) if k.name != steps[0].name])
+    if key is None or key.target_columns != steps[0].target_columns:
         return None
-    inner = Query((ref((), steps[0].target_columns[0]),), (world.source(parent.name),), selection.nested)
-    outer = in_query(ref((), steps[0].columns[0]), inner)
-    sql = change(rng, world, Selection(table, outer, f"up1:{selection.shape}", 2))
-    return Draw((sql,), "nephews", selection.shape, 2) if sql else None
-
-
+    shape = rng.choice(_SHAPES)
+    test = shape(rng, Kin(world, key, ref((), steps[0].columns[0])))
+    return None if test is None else drawn(rng, world, Selection(table, test, shape.__name__, 2), "nephews")

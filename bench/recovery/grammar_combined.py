@@ -6,7 +6,7 @@ import random
 
 from bench.recovery import grammar_children, grammar_groups, grammar_own, grammar_up
 from bench.recovery.model import Draw
-from bench.recovery.selection import Selection, both, change
+from bench.recovery.selection import Selection, both, drawn
 from bench.recovery.world import World, constant
 from emit.term import in_values, negate, op, ref
 from scratch.catalog import Table
@@ -36,15 +36,10 @@ def conjunction(rng: random.Random, world: World, table: Table, count: int) -> S
     return whole
 
 
-def _drawn(rng: random.Random, world: World, selection: Selection | None, family: str, depth: int) -> Draw | None:
-    sql = selection and change(rng, world, selection)
-    return Draw((sql,), family, selection.shape, depth) if selection and sql else None
-
-
 def conjunctions(rng: random.Random, world: World) -> Draw | None:
     """Two or three conditions that all hold; `depth` is their number."""
     count = rng.choice((2, 2, 3))
-    return _drawn(rng, world, conjunction(rng, world, world.table(rng), count), "conjunctions", count)
+    return drawn(rng, world, conjunction(rng, world, world.table(rng), count), "conjunctions", count)
 
 
 def disjunctions(rng: random.Random, world: World) -> Draw | None:
@@ -59,7 +54,7 @@ def disjunctions(rng: random.Random, world: World) -> Draw | None:
             whole = Selection(table, one.nested, one.shape, one.depth)
         else:
             whole = Selection(table, op(whole.nested, "OR", one.nested), f"{whole.shape}|{one.shape}")
-    return _drawn(rng, world, whole, "disjunctions", count)
+    return drawn(rng, world, whole, "disjunctions", count)
 
 
 def exceptions(rng: random.Random, world: World) -> Draw | None:
@@ -74,7 +69,7 @@ def exceptions(rng: random.Random, world: World) -> Draw | None:
         if other is None:
             return None
         test = op(rule.nested, "AND", negate(other.nested))
-        return _drawn(rng, world, Selection(table, test, f"{rule.shape}-{other.shape}"), "exceptions", 1)
+        return drawn(rng, world, Selection(table, test, f"{rule.shape}-{other.shape}"), "exceptions", 1)
     ids = world.coded(table, key).values
     few = [constant(key, value) for value in rng.sample(ids, min(len(ids), rng.randint(1, 4)))]
     own = ref((), key.name)
@@ -82,7 +77,7 @@ def exceptions(rng: random.Random, world: World) -> Draw | None:
         test = op(rule.nested, "AND", in_values(own, few, yes=False))
     else:
         test = op(rule.nested, "OR", in_values(own, few))
-    return _drawn(rng, world, Selection(table, test, f"{rule.shape}{way}{len(few)}"), "exceptions", len(few))
+    return drawn(rng, world, Selection(table, test, f"{rule.shape}{way}{len(few)}"), "exceptions", len(few))
 
 
 def arbitrary(rng: random.Random, world: World) -> Draw | None:
@@ -97,4 +92,4 @@ def arbitrary(rng: random.Random, world: World) -> Draw | None:
     chosen = set(rng.sample(span, rng.randint(1, max(1, min(len(span), 150) // 2))))
     listed = [constant(key, value) for value in span if value in chosen]
     test = in_values(ref((), key.name), listed)
-    return _drawn(rng, world, Selection(table, test, "ids"), "arbitrary", 0)
+    return drawn(rng, world, Selection(table, test, "ids"), "arbitrary", 0)

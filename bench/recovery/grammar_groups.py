@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 from bench.recovery.model import Draw
-from bench.recovery.selection import Selection, change
+from bench.recovery.selection import Selection, drawn
 from bench.recovery.world import World, pick
 from emit.term import Query, Source, Term, call, in_query, op, raw, ref, separate, subquery, tuple_of
 from scratch.catalog import Column, Table
@@ -125,6 +125,4 @@ def select(rng: random.Random, world: World, table: Table) -> Selection | None:
 
 
 def groups(rng: random.Random, world: World) -> Draw | None:
-    selection = select(rng, world, world.table(rng))
-    sql = selection and change(rng, world, selection)
-    return Draw((sql,), "groups", selection.shape, 1) if selection and sql else None
+    return drawn(rng, world, select(rng, world, world.table(rng)), "groups")

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from bench.recovery import grammar_own, grammar_up
 from bench.recovery.atoms import condition
 from bench.recovery.model import Draw
-from bench.recovery.selection import Selection, shortest
-from bench.recovery.world import FEW_ROWS, World, constant, pick
-from emit.literal import quote
-from emit.term import Insert, Query, Source, SourceKey, Term, call, cast, conjoin, op, raw, ref
+from bench.recovery.selection import shortest
+from bench.recovery.world import World, constant, pick
+from emit.literal import identifier, quote
+from emit.term import Insert, Query, Source, SourceKey, Term, cast, conjoin, op, raw, ref
 from scratch.catalog import ALWAYS, Column, Table
 
 Sources = Mapping[SourceKey, Table]
@@ -42,7 +42,9 @@ def _left_out(rng: random.Random, table: Table, column: Column) -> bool:
 def _value(rng: random.Random, world: World, table: Table, column: Column, sources: Sources) -> Term | None:
     reference = next((key for key in table.foreign_keys if key.columns == (column.name,)), None)
     if reference is not None:
-        found = [ref(at, reference.target_columns[0]) for at, source in sources.items() if source.name == reference.target]
+        found = [
+            ref(at, reference.target_columns[0]) for at, source in sources.items() if source.name == reference.target
+        ]
         found += [
             ref(at, key.columns[0])
             for at, source in sources.items()
@@ -56,7 +58,7 @@ def _value(rng: random.Random, world: World, table: Table, column: Column, sourc
     if column.name in table.row_key and column.base in _INTEGERS:
         return _numbered(world, table, column, sources)
     same = [(at, c) for at, source in sources.items() for c in source.columns if c.base == column.base]
-    if same and rng.random() < 0.5:
+    if same and rng.random() < 0.75:
         by_name = [(at, c) for at, c in same if c.name == column.name]
         at, chosen = rng.choice(by_name or same)
         term = ref(at, chosen.name)
@@ -70,11 +72,14 @@ def _value(rng: random.Random, world: World, table: Table, column: Column, sourc
 def _numbered(world: World, table: Table, column: Column, sources: Sources) -> Term | None:
     """The next free numbers, in the order of the first source's key."""
     highest = world.coded(table, column).values
-    at, source = next(iter(sources.items()))
-    if not source.row_key:
+    first = next(iter(sources.items()), None)
+    if first is None:
+        number = raw("row_number()over()")
+    elif first[1].row_key:
+        order = ref(first[0], first[1].row_key[0])
+        number = Term(("row_number()over(", "ORDER BY", *order.parts, ")"))
+    else:
         return None
-    order = ref(at, source.row_key[0])
-    number = Term(("row_number()over(", "ORDER BY", *order.parts, ")"))
     return op(number, "+", raw(highest[-1])) if highest else number
 
 
@@ -93,14 +98,21 @@ def receivers(world: World) -> list[Table]:
     return [table for name, table in world.catalog.tables.items() if world.frame(name).size]
 
 
+def receiver(rng: random.Random, world: World, source: Table) -> Table:
+    """Of a few tables the one whose columns are most like those of `source`."""
+    bases = {column.base for column in source.columns}
+    few = [rng.choice(receivers(world)) for _ in range(3)]
+    return max(few, key=lambda table: sum(column.base in bases for column in table.stored) / len(table.stored))
+
+
 def one_table(rng: random.Random, world: World) -> Draw | None:
     """From a selection of one table, into another or the same."""
     source = world.table(rng)
     referring = [world.catalog[key.table] for key in world.children(source)]
-    table = pick(rng, referring) if referring and rng.random() < 0.7 else rng.choice(receivers(world))
+    table = rng.choice(referring if referring and rng.random() < 0.7 else [receiver(rng, world, source)])
     selection = (grammar_up.select if rng.random() < 0.2 else grammar_own.select)(rng, world, source)
-    filled = table and fill(rng, world, table, {(): source})
-    if selection is None or table is None or filled is None:
+    filled = fill(rng, world, table, {(): source})
+    if selection is None or filled is None:
         return None
     sql = insert(world, table, filled, [world.source(source.name)], selection.nested)
     return Draw((sql,), "insert", "one_table", 0)
@@ -230,9 +242,8 @@ def upsert(rng: random.Random, world: World) -> Draw | None:
     key = next((k for k in (table.primary_key, *table.unique_keys) if first.columns[0] in k), None)
     if selection is None or filled is None or column is None or key is None:
         return None
-    name = world.source(table.name).columns
-    assert column.name in name
-    conflict = raw(f"ON CONFLICT({','.join(key)})DO UPDATE SET {column.name}=excluded.{column.name}")
+    name = identifier(column.name)
+    conflict = raw(f"ON CONFLICT({','.join(map(identifier, key))})DO UPDATE SET {name}=excluded.{name}")
     sql = insert(world, table, filled, [world.source(left.name)], selection.nested, conflict=conflict)
     return Draw((sql,), "insert", "upsert", 1)
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 from bench.recovery import grammar_children, grammar_own, grammar_up
-from bench.recovery.grammar_insert import fill, receivers
+from bench.recovery.grammar_insert import fill, receiver
 from bench.recovery.model import Draw
 from bench.recovery.selection import Selection, new_value, shortest
 from bench.recovery.world import World, pick
@@ -39,7 +39,7 @@ def deleted(rng: random.Random, world: World) -> Draw | None:
     if selection is None:
         return None
     body = Delete(world.source(table.name), where=selection.nested, returning=raw("*"))
-    sql = _into(rng, world, rng.choice(receivers(world)), table, body, rng.random() < 0.5)
+    sql = _into(rng, world, receiver(rng, world, table), table, body, rng.random() < 0.5)
     return Draw((sql,), "moves", "deleted", 1) if sql else None
 
 
@@ -48,12 +48,12 @@ def updated(rng: random.Random, world: World) -> Draw | None:
     table = world.table(rng)
     selection = _selection(rng, world, table)
     column = pick(rng, [column for column in world.settable(table) if column.base != "jsonb"])
-    value = column and new_value(rng, world, table, column)
+    value = new_value(rng, world, table, column) if column is not None else None
     if selection is None or column is None or value is None:
         return None
     sets = (((column.name,), value),)
     body = Update(world.source(table.name), sets, where=selection.nested, returning=raw("*"))
-    sql = _into(rng, world, rng.choice(receivers(world)), table, body, rng.random() < 0.5)
+    sql = _into(rng, world, receiver(rng, world, table), table, body, rng.random() < 0.5)
     return Draw((sql,), "moves", "updated", 1) if sql else None
 
 

@@ -6,7 +6,7 @@ import random
 
 from bench.recovery.atoms import condition
 from bench.recovery.model import Draw
-from bench.recovery.selection import Selection, change
+from bench.recovery.selection import Selection, drawn
 from bench.recovery.world import World
 from scratch.catalog import Table
 
@@ -18,6 +18,4 @@ def select(rng: random.Random, world: World, table: Table) -> Selection | None:
 
 
 def own(rng: random.Random, world: World) -> Draw | None:
-    selection = select(rng, world, world.table(rng))
-    sql = selection and change(rng, world, selection)
-    return Draw((sql,), "own", selection.shape) if selection and sql else None
+    return drawn(rng, world, select(rng, world, world.table(rng)), "own")

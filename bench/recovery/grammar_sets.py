@@ -8,12 +8,25 @@ import re
 from collections.abc import Callable, Sequence
 
 from bench.recovery import grammar_groups, grammar_own, grammar_up
+from bench.recovery.atoms import condition
 from bench.recovery.model import Draw
 from bench.recovery.selection import Link, Selection, update
 from bench.recovery.world import World, constant, pick
 from emit.literal import quote
 from emit.term import (
-    Prec, Query, Source, Term, call, cast, is_null, negate, op, raw, ref, separate, subquery,
+    Prec,
+    Query,
+    Source,
+    Term,
+    call,
+    cast,
+    is_null,
+    negate,
+    op,
+    raw,
+    ref,
+    separate,
+    subquery,
 )  # fmt: skip
 from scratch.catalog import Column, Table
 
@@ -106,7 +119,7 @@ def time(rng: random.Random, world: World, table: Table) -> Assigned | None:
     term = own(source)
     step = rng.choice(("1d", "7d", "30d", "1mon", "1y", "1h", "90m"))
     unit = quote(rng.choice(("day", "month", "year", "week")))
-    ways = [op(term, rng.choice("+-"), raw(quote(step))), call("date_trunc", raw(unit), term), term]
+    ways = [op(term, "+", raw(quote(rng.choice(("", "-")) + step))), call("date_trunc", raw(unit), term), term]
     if source.base == "date":
         ways = [op(term, rng.choice("+-"), raw(str(rng.randint(1, 60)))), term]
     number = pick(rng, others(table, column, ("integer", "smallint")))
@@ -163,13 +176,13 @@ def logic(rng: random.Random, world: World, table: Table) -> Assigned | None:
     column = pick(rng, world.settable(table))
     if column is None or column.base in ("json", "jsonb", "point"):
         return None
-    term, condition = own(column), grammar_own.select(rng, world, table)
+    term, rule = own(column), grammar_own.select(rng, world, table)
     values = [constant(column, v, assign=True) for _ in range(2) if (v := world.value(rng, table, column)) is not None]
     ways: list[Term] = []
     if column.kind == "B":
         ways.append(negate(term))
-        if condition is not None:
-            ways.append(condition.nested)
+        if rule is not None:
+            ways.append(rule.nested)
     other = pick(rng, [c for c in table.columns if c.base == column.base and c.name != column.name])
     if other is not None:
         ways.append(call("coalesce", term, own(other)))
@@ -177,8 +190,8 @@ def logic(rng: random.Random, world: World, table: Table) -> Assigned | None:
     if values:
         ways.append(call("coalesce", term, values[0]))
         ways.append(call("nullif", term, values[0]))
-        if condition is not None:
-            ways.append(_case([(condition.nested, values[0])], term))
+        if rule is not None:
+            ways.append(_case([(rule.nested, values[0])], term))
     by = pick(rng, [c for c in table.columns if c.kind in ("E", "S") and len(world.coded(table, c).values) < 9])
     if by is not None and len(values) == 2:
         labels = world.coded(table, by).values
@@ -232,9 +245,9 @@ def aggregate(rng: random.Random, world: World, table: Table) -> Assigned | None
     if column is None:
         return None
     on = op(ref("child", key.columns[0]), "=", ref((), key.target_columns[0]))
-    condition = grammar_own.condition(rng, world, child, "child") if rng.random() < 0.3 else None
-    where = on if condition is None else op(on, "AND", condition.test)
-    fitting = [c for c in child.columns if c.base == column.base or column.base in _NUMBERS and c.base in _NUMBERS]
+    extra = condition(rng, world, child, "child") if rng.random() < 0.3 else None
+    where = on if extra is None else op(on, "AND", extra.test)
+    fitting = [c for c in child.columns if c.base == column.base or (column.base in _NUMBERS and c.base in _NUMBERS)]
     inner = pick(rng, fitting)
     ways: list[Term] = []
     if column.base in _NUMBERS:
@@ -266,13 +279,11 @@ def window(rng: random.Random, world: World, table: Table) -> Assigned | None:
     over = ("over(", *split, "ORDER BY", *by[0], *(part for more in by[1:] for part in more), ")", "n")
     function = rng.choice(("row_number()", "row_number()", "rank()", "ntile(4)", "lag", "sum"))
     head = (function,) if "(" in function else (f"{function}(", *own_all(column).parts, ")")
-    ranked = Query(
-        (Term((*ref("all", key.name).parts, "i")), Term((*head, *over))), (world.source(table.name, "all"),)
-    )
+    ranked = Query((Term((*ref("all", key.name).parts, "i")), Term((*head, *over))), (world.source(table.name, "all"),))
     source = Source("ranked", ranked, ("i", "n"))
     value = ref("ranked", "n")
     if rng.random() < 0.3:
-        value = op(value, rng.choice("*-"), raw(rng.choice(("1", "10"))))
+        value = op(value, *rng.choice((("-", raw("1")), ("*", raw("10")))))
     return column, value, (Link(source, op(ref("ranked", "i"), "=", ref((), key.name))),)
 
 
@@ -326,7 +337,7 @@ def _assign(rng: random.Random, world: World, table: Table, sets: Sequence[Assig
         selection = (grammar_up.select if rng.random() < 0.25 else grammar_own.select)(rng, world, table)
     links = [link for _, _, more in sets for link in more]
     sql = update(world, selection, table, [(column, term) for column, term, _ in sets], links)
-    return Draw((sql,), family, shape, len(sets), whole=selection is None)
+    return Draw((sql,), family, shape, len(sets), table.name if selection else None)
 
 
 def single(family: str) -> Callable[[random.Random, World], Draw | None]:

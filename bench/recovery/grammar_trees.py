@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from bench.recovery.atoms import condition
 from bench.recovery.model import Draw
-from bench.recovery.selection import Selection, change
+from bench.recovery.selection import Selection, drawn
 from bench.recovery.world import World, pick
 from emit.literal import identifier, quote, table_name
 from emit.render import render
-from emit.term import Query, Term, call, in_query, is_null, op, raw, ref
+from emit.term import Prec, Query, Term, call, in_query, is_null, op, raw, ref
 from scratch.catalog import Column, ForeignKey, Table
 
 
@@ -68,7 +68,9 @@ def root_or_leaf(rng: random.Random, world: World) -> Selection | None:
     parent, own = key.columns[0], key.target_columns[0]
     if rng.random() < 0.3 and not table.by_name[parent].not_null:
         return Selection(table, is_null(ref((), parent)), "root")
-    named = Query((ref("child", parent),), (world.source(table.name, "child"),), op(ref("child", parent), ">", raw("0")))
+    named = Query(
+        (ref("child", parent),), (world.source(table.name, "child"),), op(ref("child", parent), ">", raw("0"))
+    )
     if table.by_name[parent].kind != "N":
         return None
     yes = rng.random() < 0.5
@@ -88,7 +90,9 @@ def closure(rng: random.Random, world: World) -> Selection | None:
     first = render(Query((ref("top", key.target_columns[0]),), (world.source(table.name, "top"),), start.test))
     step = f"SELECT t.{own} FROM {table_name(*table.name)} t,r WHERE t.{parent}=r.i"
     query = f"WITH RECURSIVE r(i)AS({first} UNION {step})SELECT i FROM r"
-    return Selection(table, Term((*ref((), key.target_columns[0]).parts, "IN(", query, ")")), f"closure:{start.shape}", 1)
+    return Selection(
+        table, Term((*ref((), key.target_columns[0]).parts, "IN(", query, ")"), Prec.LIKE), f"closure:{start.shape}", 1
+    )
 
 
 _SHAPES: tuple[Callable[[random.Random, World], Selection | None], ...] = (
@@ -101,6 +105,4 @@ _SHAPES: tuple[Callable[[random.Random, World], Selection | None], ...] = (
 
 
 def trees(rng: random.Random, world: World) -> Draw | None:
-    selection = rng.choice(_SHAPES)(rng, world)
-    sql = selection and change(rng, world, selection)
-    return Draw((sql,), "trees", selection.shape, selection.depth) if selection and sql else None
+    return drawn(rng, world, rng.choice(_SHAPES)(rng, world), "trees")

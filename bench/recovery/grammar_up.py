@@ -6,9 +6,9 @@ import random
 
 from bench.recovery.atoms import condition
 from bench.recovery.model import Draw
-from bench.recovery.selection import Link, Selection, change
+from bench.recovery.selection import Link, Selection, drawn
 from bench.recovery.world import World
-from emit.term import Query, SourceKey, Term, in_query, op, ref
+from emit.term import Query, SourceKey, Term, conjoin, in_query, op, ref, tuple_of
 from scratch.catalog import ForeignKey, Table
 
 DEEPEST = 3
@@ -17,7 +17,7 @@ DEEPEST = 3
 def path(rng: random.Random, world: World, table: Table, depth: int) -> list[ForeignKey]:
     """A random walk of `depth` foreign keys, or as many as there are."""
     steps: list[ForeignKey] = []
-    while len(steps) < depth and (keys := world.foreign_keys(table)):
+    while len(steps) < depth and (keys := world.references(table)):
         steps.append(rng.choice(keys))
         table = world.catalog[steps[-1].target]
     return steps
@@ -32,7 +32,11 @@ def links(world: World, steps: list[ForeignKey]) -> tuple[Link, ...]:
     found = []
     for count in range(1, len(steps) + 1):
         step, key = steps[count - 1], key_of(steps[:count])
-        on = op(ref(key, step.target_columns[0]), "=", ref(key_of(steps[: count - 1]), step.columns[0]))
+        near = key_of(steps[: count - 1])
+        on = conjoin(
+            [op(ref(key, b), "=", ref(near, a)) for a, b in zip(step.columns, step.target_columns, strict=True)]
+        )
+        assert on is not None
         found.append(Link(world.source(step.target, key), on))
     return tuple(found)
 
@@ -41,8 +45,9 @@ def nested(world: World, steps: list[ForeignKey], test: Term) -> Term:
     """`test` on the last table as a condition on the first: fk IN (SELECT … WHERE fk IN (SELECT …))."""
     for count in range(len(steps), 0, -1):
         step, key = steps[count - 1], key_of(steps[:count])
-        inner = Query((ref(key, step.target_columns[0]),), (world.source(step.target, key),), test)
-        test = in_query(ref(key_of(steps[: count - 1]), step.columns[0]), inner)
+        found = tuple(ref(key, name) for name in step.target_columns)
+        near = tuple_of([ref(key_of(steps[: count - 1]), name) for name in step.columns])
+        test = in_query(near, Query(found, (world.source(step.target, key),), test))
     return test
 
 
@@ -51,7 +56,7 @@ def select(rng: random.Random, world: World, table: Table, depth: int | None = N
     steps = path(rng, world, table, depth or rng.randint(1, DEEPEST))
     if not steps:
         return None
-    found = condition(rng, world, world.catalog[steps[-1].target], key_of(steps))
+    found = condition(rng, world, world.catalog[steps[-1].target], key_of(steps), keys=False)
     if found is None:
         return None
     joined = links(world, steps)
@@ -59,6 +64,4 @@ def select(rng: random.Random, world: World, table: Table, depth: int | None = N
 
 
 def up(rng: random.Random, world: World) -> Draw | None:
-    selection = select(rng, world, world.table(rng))
-    sql = selection and change(rng, world, selection)
-    return Draw((sql,), "up", f"up{selection.depth}:{selection.shape}", selection.depth) if selection and sql else None
+    return drawn(rng, world, select(rng, world, world.table(rng)), "up")

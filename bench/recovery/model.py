@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from stream.model import RowChange
+from stream.model import RowChange, TableName
 
 if TYPE_CHECKING:
     from bench.recovery.world import World
@@ -22,14 +22,14 @@ class Draw:
     """A drawn transaction: its statements in a short spelling.
 
     `shape` names what was drawn within the family; `depth` counts the foreign keys, nested queries or
-    statements beyond the first that it needs.  With `whole` it may change every row of its table.
+    statements beyond the first that it needs.  It is no good where it changes every row of `table`.
     """
 
     statements: tuple[str, ...]
     family: str
     shape: str
     depth: int = 0
-    whole: bool = False
+    table: TableName | None = None
 
     @property
     def sql(self) -> str:

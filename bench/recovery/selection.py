@@ -6,10 +6,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.recovery.world import World, constant, pick
+from bench.recovery.model import Draw
+from bench.recovery.world import World, constant
 from emit.render import render
-from emit.term import Delete, Source, SourceKey, Statement, Term, Update, conjoin, op, raw
 from emit.size import size
+from emit.term import Delete, Source, SourceKey, Statement, Term, Update, conjoin, op, raw
 from scratch.catalog import Column, Table
 
 Sets = Sequence[tuple[Column, Term]]
@@ -108,6 +109,16 @@ def new_value(rng: random.Random, world: World, table: Table, column: Column) ->
     return None if value is None else constant(column, value, assign=True)
 
 
+def drawn(
+    rng: random.Random, world: World, selection: Selection | None, family: str, depth: int | None = None
+) -> Draw | None:
+    """A plain statement on the selected rows as a draw of `family`."""
+    if selection is None or (sql := change(rng, world, selection)) is None:
+        return None
+    table = selection.table.name
+    return Draw((sql,), family, selection.shape, selection.depth if depth is None else depth, table)
+
+
 def both(first: Selection, second: Selection) -> Selection:
     """The rows that are in both selections of one table."""
     links = _merged([*first.links, *second.links])
@@ -119,13 +130,6 @@ def both(first: Selection, second: Selection) -> Selection:
         tuple(links),
         op(first.test, "AND", second.test) if links else None,
     )
-
-
-def random_table(rng: random.Random, world: World, tables: Sequence[Table] | None = None) -> Table | None:
-    """A table by weight of its rows; `tables` restricts the choice."""
-    if tables is None:
-        return world.table(rng)
-    return pick(rng, tables)
 
 
 def _merged(links: Sequence[Link]) -> list[Link]:

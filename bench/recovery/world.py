@@ -43,9 +43,7 @@ class World:
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """Tables with enough rows to select from."""
-        return tuple(
-            table for name, table in self.catalog.tables.items() if self.frame(name).size >= FEW_ROWS
-        )
+        return tuple(table for name, table in self.catalog.tables.items() if self.frame(name).size >= FEW_ROWS)
 
     def table(self, rng: random.Random) -> Table:
         """A table; one of a thousand rows is three times as likely as one of a hundred."""
@@ -70,11 +68,13 @@ class World:
         """The one column that names a row, if it is one."""
         return table.by_name[table.row_key[0]] if len(table.row_key) == 1 else None
 
+    def references(self, table: Table) -> list[ForeignKey]:
+        """Foreign keys whose target has rows."""
+        return [key for key in table.foreign_keys if self.frame(key.target).size > 1]
+
     def foreign_keys(self, table: Table) -> list[ForeignKey]:
-        """Those of one column whose target has rows."""
-        return [
-            key for key in table.foreign_keys if len(key.columns) == 1 and self.frame(key.target).size > 1
-        ]
+        """Those of one column."""
+        return [key for key in self.references(table) if len(key.columns) == 1]
 
     def children(self, table: Table) -> list[ForeignKey]:
         """Foreign keys of one column by which tables with rows refer to `table`."""
@@ -88,6 +88,22 @@ class World:
         """Columns that an UPDATE may well set: in no key, foreign key or unique index."""
         bound = {name for key in (table.row_key, *table.unique_keys) for name in key}
         bound |= {name for key in table.foreign_keys for name in key.columns}
+        return [column for column in table.stored if column.name not in bound and column.identity != ALWAYS]
+
+    @cached_property
+    def natural_pairs(self) -> list[tuple[Table, Column, Table, Column]]:
+        """A text column and one of another table, of distinct texts, that holds a third of its values or more."""
+        texts = [
+            (table, column, frozenset(self.coded(table, column).values))
+            for table in self.tables
+            for column in table.columns
+            if column.base in ("text", "character varying")
+            and not any(column.name in key.columns for key in table.foreign_keys)
+        ]
         return [
-            column for column in table.stored if column.name not in bound and column.identity != ALWAYS
+            (table, column, far, key)
+            for far, key, names in texts
+            if len(names) == self.frame(far.name).size
+            for table, column, values in texts
+            if table is not far and len(values) > 2 and 3 * len(values & names) > len(values)
         ]

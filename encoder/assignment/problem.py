@@ -101,8 +101,7 @@ Family: TypeAlias = Callable[["Problem"], Proposals]
 class Problem:
     """One goal on a sample of its rows.
 
-    `rows` are row indexes of the table's frame, `new` the wanted texts, `old` the column's own
-    texts where it is a column of the table.
+    `rows` are row indexes of the table's frame, `new` the wanted texts.  `hard` are the places in the sample that refuted proposals.
     """
 
     state: State
@@ -111,6 +110,7 @@ class Problem:
     rows: tuple[int, ...]
     new: Texts
     timezone: str | None
+    hard: tuple[int, ...] = ()
 
     @property
     def base(self) -> str:

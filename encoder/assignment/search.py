@@ -71,7 +71,7 @@ class _Search:
         self.timezone = timezone
         self.trial = trial
         self.environments = environments(timezone)
-        self._last: tuple[list[int], Problem] | None = None
+        self._last: tuple[tuple[list[int], list[int]], Problem] | None = None
         self.own = self.table.by_name.get(goal.column.name) == goal.column
         texts = state.frame(table).texts(goal.column.name) if self.own else None
         self.old = [texts[row] for row in goal.rows.tolist()] if texts is not None else None
@@ -87,7 +87,7 @@ class _Search:
                 continue
             for _ in range(_ROUNDS):
                 sample = self._sample(places, counterexamples)
-                problem = self._problem(sample)
+                problem = self._problem(sample, counterexamples)
                 found, refuting = self._prove(self._propose(problem, tier, tried), places, sample, enough)
                 proven.update(found)
                 if not refuting or len(proven) >= enough:
@@ -101,14 +101,17 @@ class _Search:
         position = {place: i for i, place in enumerate(places)}
         return [places[i] for i in choose_sample(new, old, [position[place] for place in extra])]
 
-    def _problem(self, sample: Sequence[int]) -> Problem:
+    def _problem(self, sample: Sequence[int], hard: Sequence[int]) -> Problem:
         """The problem on these places; that of the last call where they are the same, with all that it knows."""
-        if self._last is not None and self._last[0] == sample:
+        mark = (list(sample), list(hard))
+        if self._last is not None and self._last[0] == mark:
             return self._last[1]
         rows = tuple(int(self.goal.rows[place]) for place in sample)
         new = tuple(self.goal.new[place] for place in sample)
-        problem = Problem(self.state, self.table, self.goal.column, rows, new, self.timezone)
-        self._last = (list(sample), problem)
+        position = {place: i for i, place in enumerate(sample)}
+        places = tuple(position[place] for place in hard)
+        problem = Problem(self.state, self.table, self.goal.column, rows, new, self.timezone, places)
+        self._last = (mark, problem)
         return problem
 
     def _propose(self, problem: Problem, families: Iterable[Family], tried: set[Term]) -> list[tuple[int, Term]]:
@@ -135,7 +138,7 @@ class _Search:
             if len(proven) >= enough or not self.budget.spend(len(batch)):
                 break
             cost_of = {term: cost for cost, term in batch}
-            good = self._agreeing(list(cost_of), sample, self.environments[0], {})
+            good = self._agreeing(list(cost_of), sample, self.environments[0], refuting)
             if len(places) > len(sample):
                 good = self._agreeing(good, places, self.environments[0], refuting)
             for environment in self.environments[1:]:

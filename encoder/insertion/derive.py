@@ -165,7 +165,7 @@ def _choice(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Bui
             if high == "t":
                 return condition
             continue
-        if column.base == "integer" and (high, low) == ("1", "0"):
+        if class_of(column) == INT and (high, low) == ("1", "0"):
             return lambda a: cast(condition(a), "int")
         yes, no = spell.top(high, column), spell.top(low, column)
         if class_of(column) == TEXT and column.kind != "S":

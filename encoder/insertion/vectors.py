@@ -28,11 +28,13 @@ _MAX_TEXT = 5000
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A vector that FROM may hold.  `cost` estimates its bytes there."""
+    """A vector that FROM may hold.  `cost` estimates its bytes there, `shared` those beside other bases, where
+    generate_series cannot say it."""
 
     values: tuple[Value, ...]
     kind: str
     cost: int
+    shared: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ def _bases(slots: Sequence[Slot], count: int) -> list[Base]:
 
     def add(values: tuple[Value, ...], kind: str) -> None:
         if (kind, values) not in found and len(found) < _MAX_BASES:
-            found[kind, values] = Base(values, kind, _cost(values, kind))
+            shared = 3 + sum(len(cell(value, kind).encode()) + 1 for value in values)
+            short = 8 if kind == INT and _progression(values) is not None else shared
+            found[kind, values] = Base(values, kind, short, shared)
 
     for slot in slots:
         add(slot.values, class_of(slot.column))
@@ -142,12 +146,6 @@ def _longest_common(one: str, other: str | None) -> str:
     return best
 
 
-def _cost(values: tuple[Value, ...], kind: str) -> int:
-    if kind == INT and _progression(values) is not None:
-        return 8
-    return 3 + sum(len(cell(value, kind).encode()) + 1 for value in values)
-
-
 def _progression(values: tuple[Value, ...]) -> tuple[int, int, int] | None:
     """First, last and step of an arithmetic progression of integers."""
     if len(values) < 3 or None in values:
@@ -168,10 +166,8 @@ def _choose(
     """The bases to write: add or drop one at a time while that saves bytes."""
 
     def total(chosen: set[int]) -> float:
-        cost = float(_SOURCE * bool(chosen) + sum(bases[i].cost for i in chosen))
-        # More than one base keeps generate_series from being the whole source.
-        if len(chosen) > 1:
-            cost += sum(_cells(bases[i]) - bases[i].cost for i in chosen)
+        many = len(chosen) > 1
+        cost = float(_SOURCE * bool(chosen) + sum(bases[i].shared if many else bases[i].cost for i in chosen))
         for place in range(width):
             own = alone[place]
             costs = [d.cost for i in chosen if (d := table[i][place]) is not None]
@@ -198,10 +194,6 @@ def _choose(
         if cost < best_cost:
             best, best_cost = chosen, cost
     return best
-
-
-def _cells(base: Base) -> int:
-    return 3 + sum(len(value or "NULL") + 1 for value in base.values)
 
 
 def _sources(bases: Sequence[Base], names: list[str], count: int) -> list[Source]:

@@ -1,7 +1,7 @@
 """Comparisons of what a row's linked rows add up to: count, sum, min, max, avg, count(DISTINCT), bool_and.
 
-An aggregate is compared with a constant, in `own IN(SELECT … GROUP BY 1 HAVING …)` or in a correlated query, and with the
-columns of the row itself.
+An aggregate is compared with a constant, in `own IN(SELECT … GROUP BY 1 HAVING …)` or in a correlated query, and
+with the columns of the row itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from encoder.frame import Floats, to_numbers
 from encoder.selection.cuts import Cut, Numbers, Scale, cuts, differ, scale_of
 from encoder.selection.existence import Pairs
 from encoder.selection.links import Condition, Feature, Joined
-from encoder.selection.masks import Offers, constant
+from encoder.selection.masks import Offers, equation
 from encoder.selection.model import Mask
 from scratch.catalog import Column, Table
 
@@ -75,9 +75,7 @@ class Aggregates:
             self._numbers(feature, pairs)
         if 1 < pairs.width <= _COUNTED_VALUES and not feature.sources:
             for code, value in enumerate(feature.coded.values):
-                term = op(feature.term, "=", constant(value, base, self.timezone))
-                if base == "boolean":
-                    term = feature.term if value == "t" else Term(("NOT", *feature.term.parts), term.prec)
+                term = equation(feature.term, feature.column, value, self.timezone)
                 self.count(Condition((term,), feature.coded.codes == code))
         return True
 
@@ -132,7 +130,7 @@ class Aggregates:
     def _sum(self, term: Term, condition: Condition | None, numbers: Floats) -> Aggregate:
         known = ~np.isnan(numbers) & (self.joined.other >= 0)
         groups = self.joined.other[known]
-        sums = np.bincount(groups, weights=numbers[known], minlength=self.joined.groups)
+        sums = np.bincount(groups, weights=numbers[known], minlength=self.joined.groups).astype(np.float64)
         sums[np.bincount(groups, minlength=self.joined.groups) == 0] = np.nan
         return Aggregate(term, condition, np.round(sums, 9), np.nan, Numbers(), _NUMBERS)
 

@@ -10,19 +10,24 @@ import numpy as np
 
 from encoder.budget import Budget
 from encoder.frame import State
+from encoder.selection.booleans import measure
 from encoder.selection.derive import derived
-from encoder.selection.features import Feature, features
+from encoder.selection.features import MAX_DEPTH, Feature, features
 from encoder.selection.model import Atom, Labels, Mask, MaskedAtom
 from encoder.selection.pairs import PairAtom, compared, distances
+from encoder.selection.paths import join_cost
 from encoder.selection.patterns import pattern_shapes
 from encoder.selection.shapes import is_text, shapes
 from encoder.selection.spelling import make_atom
 from encoder.selection.view import Shape, View
 from stream.model import TableName
 
+EVERY_DEPTH = range(MAX_DEPTH + 1)
 # Atoms kept a feature: those that reject most for their size.
 _PER_FEATURE = 10
-_DERIVED_DEPTH = 2
+_DERIVED_DEPTH = 1
+# Bytes of the shortest operator with its operand, ` ISNULL` apart.
+_LEAST = 2
 
 
 def atoms(
@@ -33,19 +38,30 @@ def atoms(
     timezone: str | None,
     *,
     partial: bool = False,
+    bound: int | None = None,
+    depths: range = EVERY_DEPTH,
 ) -> Iterator[MaskedAtom]:
     """Conditions on the columns of the row and of its parents.
 
     Every atom holds for all rows that must be selected and fails for some that must not; with `partial` it holds
-    for some that must and for none that must not.  A unit of the budget is about a thousand cells.
+    for some that must and for none that must not.  Atoms that with their joins could not stay below `bound` bytes are
+    left out; so are those about rows that are further away than `depths`, or nearer (0 is the row itself).  A unit of the budget is about a thousand cells.
     """
     known = all_features(state, table, budget, timezone)
     rows = state.frame(table).size
     for feature in known:
+        if len(feature.path) not in depths:
+            continue
+        if bound is not None and join_cost(feature.paths) + measure(feature.term) + _LEAST >= bound:
+            continue
         if not budget.spend(1 + rows // 1000):
             return
         yield from feature_atoms(feature, labels, budget, timezone, partial)
     for pair in _pairs(state, table, known):
+        if max(map(len, pair.paths), default=0) not in depths:
+            continue
+        if bound is not None and join_cost(pair.paths) + measure(pair.term) >= bound:
+            continue
         held_must, held_not = pair.holds[labels.must], pair.holds[labels.must_not]
         if _useful(held_must, held_not, partial):
             yield MaskedAtom(make_atom(pair.term, pair.paths), pair.holds)

@@ -14,25 +14,15 @@ from emit.literal import identifier
 from emit.size import join
 from emit.term import Part, Prec, Query, Ref, Source, Term, Whole, conjoin, disjoin, negate, op, separate
 
-_OPPOSITES = {
-    "=": "<>",
-    "<>": "=",
-    "<": ">=",
-    ">=": "<",
-    ">": "<=",
-    "<=": ">",
-    "~": "!~",
-    "!~": "~",
-    "ISNULL": "NOTNULL",
-    "NOTNULL": "ISNULL",
-    "IN(": "NOT IN(",
-    "NOT IN(": "IN(",
-    "BETWEEN": "NOT BETWEEN",
-    "NOT BETWEEN": "BETWEEN",
-    "IS DISTINCT FROM": "IS NOT DISTINCT FROM",
-    "IS NOT DISTINCT FROM": "IS DISTINCT FROM",
+_PAIRS = {
+    Prec.IS: (("ISNULL", "NOTNULL"), ("IS DISTINCT FROM", "IS NOT DISTINCT FROM")),
+    Prec.COMPARE: (("=", "<>"), ("<", ">="), (">", "<=")),
+    Prec.LIKE: (("IN(", "NOT IN("), ("BETWEEN", "NOT BETWEEN")),
+    Prec.OTHER: (("~", "!~"),),
 }
-_OUTERMOST = frozenset({Prec.IS, Prec.COMPARE, Prec.LIKE, Prec.OTHER})
+_OPPOSITES = {
+    prec: {one: other for pair in pairs for one, other in (pair, pair[::-1])} for prec, pairs in _PAIRS.items()
+}
 _MAX_TERMS = 6
 
 
@@ -77,20 +67,20 @@ def opposite(term: Term) -> Term | None:
         if len(inner) == 1:
             return Term(inner)
         return Term(inner[1:-1], Prec.OR) if inner[0] == "(" and inner[-1] == ")" else Term(inner, Prec.OTHER)
-    if term.prec not in _OUTERMOST:
-        return None
-    depth = 0
+    depth, found = 0, -1
     for place, part in enumerate(term.parts):
         if not isinstance(part, str):
             continue
-        if depth == 0 and part in _OPPOSITES:
-            flipped = _OPPOSITES[part]
-            rest = term.parts[place + 1 :]
-            if rest and isinstance(rest[0], str) and rest[0].startswith(("ANY(", "ALL(")):
-                return None
-            return Term((*term.parts[:place], flipped, *rest), term.prec)
-        depth += part.count("(") - part.count(")") if "'" not in part else 0
-    return None
+        if depth == 0 and part in _OPPOSITES.get(term.prec, ()):
+            found = place  # the last one is the outermost of operators that associate to the left
+        if "'" not in part:
+            depth += part.count("(") - part.count(")")
+    if found < 0:
+        return None
+    rest = term.parts[found + 1 :]
+    if rest and isinstance(rest[0], str) and rest[0].startswith(("ANY(", "ALL(")):
+        return None
+    return Term((*term.parts[:found], _OPPOSITES[term.prec][str(term.parts[found])], *rest), term.prec)
 
 
 def conjunctions(terms: Sequence[Term]) -> list[Term]:

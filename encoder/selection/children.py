@@ -2,8 +2,8 @@
 
 - child rows, by every foreign key that refers to the table;
 - siblings: rows of another table that refer to the same row of a third one;
-- rows of another table with equal values in columns of the same name (a natural key, or a generic relation of an object's id
-  and its type), and rows that refer to the key without a foreign key.
+- rows of another table with equal values in columns of the same name (a natural key, or a generic relation of an
+  object's id and its type), and rows that refer to the key without a foreign key.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ def atoms(
     """Atoms on other tables' rows; see encoder.selection.masks.Offers for which are taken."""
     offers = Offers(state.catalog[table], labels, partial)
     children = _children(state, table)
-    search(state, _by_size(state, children), offers, budget, timezone)
+    search(state, _by_size(state, table, children), offers, budget, timezone)
     relations = [link for link in _relations(state, table) if link not in children]
-    search(state, _by_size(state, relations), offers, budget, timezone)
+    search(state, _by_size(state, table, relations), offers, budget, timezone)
     yield from offers
 
 
-def _by_size(state: State, links: Iterable[Link]) -> list[Link]:
+def _by_size(state: State, table: TableName, links: Iterable[Link]) -> list[Link]:
     """Small tables first: they cost least, so that the most links are seen before the budget ends."""
-    return sorted(dict.fromkeys(links), key=lambda link: (state.frame(link.other).size, link.other, link.own, link.columns))
+    sized = ((state.frame(link.other).size, link.other, link.own, link.columns) for link in links)
+    return [Link(table, own, other, columns) for _, other, own, columns in sorted(set(sized))]
 
 
 def _children(state: State, table: TableName) -> list[Link]:

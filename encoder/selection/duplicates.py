@@ -1,7 +1,7 @@
-"""Duplicates: all rows but the first (or last) of each group of equal ones, `id NOT IN(SELECT min(id)FROM t GROUP BY a,b)`.
+"""Duplicates: all rows but the first (or last) of each group, `id NOT IN(SELECT min(id)FROM t GROUP BY a,b)`.
 
-Which columns make rows equal is found by refining: from all rows in one group, add the column that leaves every row that
-must go with an earlier equal one and spares the most rows that must stay.
+Which columns make rows equal is found by refining: from all rows in one group, add the column that leaves every row
+that must go with an earlier equal one and spares the most rows that must stay.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Conditions on linked rows: which rows have a linked row with …, and which have none.
 
-The search is one of multiple instances: a row is a bag of linked rows, and a condition holds for the bag when it holds for
-one of them.  All is counted on groups: for every column the distinct pairs (group, value).
+The search is one of multiple instances: a row is a bag of linked rows, and a condition holds for the bag when it
+holds for one of them.  All is counted on groups: for every column the distinct pairs (group, value).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from encoder.budget import Budget
 from encoder.frame import Floats
 from encoder.selection.cuts import cuts, scale_of
 from encoder.selection.links import Condition, Feature, Ints, Joined
-from encoder.selection.masks import Offers, constant
+from encoder.selection.masks import Offers, constant, equation
 from encoder.selection.model import Mask
 
 _PER_COLUMN = 6  # conditions of one kind on one column
 _VALUES = 4  # values in an IN list
-_TEXTS = 40  # patterns tried on one column
+_TEXTS = 30  # patterns tried on one column
 _TEXT_VALUES = 5_000  # distinct values of a column on which patterns are tried
 _PARTS = 20  # conditions of which pairs are tried
 _WORD = re.compile(r"[^\W_]{2,}")
@@ -37,7 +37,7 @@ class Side:
     """One reading of the labels: conditions shall hit groups of good rows and miss those of bad ones.
 
     `good` and `bad` count the labelled rows of each group; the totals include rows without a group.
-    `cover`: conditions that hit all good rows are of use; `avoid`: those that hit some good and no bad rows.
+    `cover`: conditions that hit all good rows are of use; `avoid`: those that hit `least` good and no bad rows.
     """
 
     yes: bool
@@ -47,6 +47,12 @@ class Side:
     bads: int
     cover: bool
     avoid: bool
+    least: int
+
+    def reached(self, groups: Mask) -> bool:
+        """Whether conditions that can hit these groups alone may be of use."""
+        good = int(self.good[groups].sum())
+        return (self.cover and good == self.goods) or (self.avoid and good >= self.least)
 
     def useful(self, hit_good: Floats, hit_bad: Floats) -> Mask:
         """By the numbers of good and bad rows that each of several conditions hits."""
@@ -54,7 +60,7 @@ class Side:
         if self.cover:
             useful |= (hit_good == self.goods) & (hit_bad < self.bads)
         if self.avoid:
-            useful |= (hit_good > 0) & (hit_bad == 0)
+            useful |= (hit_good >= self.least) & (hit_bad == 0)
         return useful
 
 
@@ -65,8 +71,8 @@ def sides(joined: Joined, offers: Offers) -> tuple[Side, Side]:
     a, b = _weights(joined, must), _weights(joined, must_not)
     needed, refused = int(must.sum()), int(must_not.sum())
     return (
-        Side(True, a, b, needed, refused, True, offers.partial),
-        Side(False, b, a, refused, needed, offers.partial, True),
+        Side(True, a, b, needed, refused, True, offers.partial, 1),
+        Side(False, b, a, refused, needed, offers.partial, True, offers.least),
     )
 
 
@@ -118,21 +124,15 @@ class Existence:
         self.offer(None, hit, True)
         self.offer(None, hit, False)
 
-    def feature(self, feature: Feature) -> bool:
-        """All conditions on one column; False when the budget is used up."""
-        size = self.joined.others.size
-        if not self.budget.spend(4 * size):
-            return False
-        pairs = Pairs(self.joined, feature)
-        if not pairs.codes.size:
-            return True
+    def feature(self, feature: Feature, pairs: Pairs) -> None:
+        """All conditions on one column."""
         for side in self.sides:
             self._nulls(feature, side)
-            self._equal(feature, pairs, side)
-            self._unequal(feature, pairs, side)
-            self._ranges(feature, pairs, side)
-            self._texts(feature, pairs, side)
-        return True
+            if side.reached(pairs.distinct > 0):
+                self._equal(feature, pairs, side)
+                self._unequal(feature, pairs, side)
+                self._ranges(feature, pairs, side)
+                self._texts(feature, pairs, side)
 
     def pairs(self) -> None:
         """Conjunctions of two conditions on one linked row."""
@@ -180,21 +180,21 @@ class Existence:
     def _union(self, pairs: Pairs, side: Side, codes: Ints, good: Floats) -> list[int]:
         """Few values that together hit many good rows, greedily."""
         order = sorted(codes.tolist(), key=lambda code: (-good[code], code))[: 4 * _VALUES]
+        groups = {code: pairs.groups[pairs.codes == code] for code in order}
         left = side.good.copy()
         chosen: list[int] = []
-        for _ in range(_VALUES):
-            gains = [(left[pairs.groups[pairs.codes == code]].sum(), -place) for place, code in enumerate(order)]
-            gain, place = max(gains, default=(0.0, 0))
+        while len(chosen) < _VALUES and order:
+            gain, place = max((float(left[groups[code]].sum()), -place) for place, code in enumerate(order))
             if gain <= 0:
                 break
-            chosen.append(order[-place])
-            left[pairs.groups[pairs.codes == order[-place]]] = 0
+            chosen.append(order.pop(-place))
+            left[groups[chosen[-1]]] = 0
         return sorted(chosen)
 
     def _one_of(self, feature: Feature, codes: list[int], width: int, side: Side) -> None:
         values = [feature.coded.values[code] for code in codes]
-        if feature.column.base == "boolean":
-            term = feature.term if values == ["t"] else negate(feature.term)
+        if len(values) == 1:
+            term = equation(feature.term, feature.column, values[0], self.timezone)
         else:
             terms = [constant(value, feature.column.base, self.timezone) for value in values]
             term = in_values(feature.term, terms)
@@ -235,7 +235,8 @@ class Existence:
     def _texts(self, feature: Feature, pairs: Pairs, side: Side) -> None:
         if feature.column.base not in _STRINGS or not 2 < pairs.width <= _TEXT_VALUES:
             return
-        trials = [self._try_text(pattern, feature, pairs, side) for pattern in _patterns(self._seeds(pairs, side, feature))]
+        seeds = self._seeds(pairs, side, feature)
+        trials = [self._try_text(pattern, feature, pairs, side) for pattern in _patterns(seeds)]
         useful = sorted((trial for trial in trials if trial is not None), key=lambda trial: trial.rank)
         for trial in useful[:2]:
             # A part of the pattern may do as well.
@@ -265,6 +266,8 @@ class Existence:
 
 class Pairs:
     """The distinct pairs of a group and a value of one column, by group and then by value."""
+
+    COST = 4  # cells for each row of the other table
 
     def __init__(self, joined: Joined, feature: Feature) -> None:
         codes = feature.coded.codes.astype(np.int64)

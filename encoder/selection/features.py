@@ -17,8 +17,9 @@ import numpy as np
 from emit.term import Term, ref
 from encoder.budget import Budget
 from encoder.frame import Coded, Codes, Frame, State
+from encoder.selection.grams import GramIndex, gram_index
 from encoder.selection.model import Path
-from encoder.selection.scales import MICROSECONDS, Scale, scale_of
+from encoder.selection.scales import MICROSECONDS, TEXTS, Scale, scale_of
 from scratch.catalog import Column, ForeignKey
 from stream.model import TableName
 
@@ -51,6 +52,11 @@ class Feature:
     def scale(self) -> Scale | None:
         """Where literals between the values can be found; None for types without such."""
         return scale_of(self.base, self.coded.values)
+
+    @cached_property
+    def grams(self) -> GramIndex | None:
+        """The parts of the values; None where they are too long, or not texts."""
+        return gram_index(self.coded.values) if self.base in TEXTS else None
 
     @property
     def paths(self) -> frozenset[Path]:

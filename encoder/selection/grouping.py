@@ -1,4 +1,4 @@
-"""How the rows of a table may be grouped, ordered and narrowed: what GROUP BY, PARTITION BY, ORDER BY and WHERE can say."""
+"""How the rows of a table may be grouped, ordered and narrowed: what GROUP BY, ORDER BY and WHERE can say."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
-from emit.term import SourceKey, Term, call, is_null, negate, op, ref
+from emit.term import SourceKey, Term, call, ref
 from encoder.frame import Floats, Frame
 from encoder.selection.links import Ints
-from encoder.selection.masks import constant
+from encoder.selection.masks import equation
 from encoder.selection.model import Labels, Mask
 from scratch.catalog import Column
 
@@ -104,7 +104,8 @@ def all_groups(frame: Frame) -> list[Groups]:
         both = dense(first.codes * (int(second.codes.max()) + 1) + second.codes)
         count = int(both.max()) + 1
         if max(int(first.codes.max()), int(second.codes.max())) + 1 < count < frame.size:
-            pairs.append(Groups(first.terms + second.terms, first.names + second.names, both, first.known & second.known))
+            known = first.known & second.known
+            pairs.append(Groups(first.terms + second.terms, first.names + second.names, both, known))
     return [whole, *singles, *pairs]
 
 
@@ -154,18 +155,9 @@ def subsets(frame: Frame, labels: Labels, timezone: str | None) -> list[Subset]:
         count = int(np.count_nonzero(holds))
         if int(np.count_nonzero(labels.must)) < count < frame.size:
             value = coded.values[codes[0]] if codes[0] >= 0 else None
-            found.append((count, column.name, Subset(holds, _equals(column, value, timezone))))
+            found.append((count, column.name, Subset(holds, equation(ref(PEER, column.name), column, value, timezone))))
     found.sort(key=lambda item: item[:2])
     return [everywhere, *(subset for *_, subset in found[:_SUBSETS])]
-
-
-def _equals(column: Column, value: str | None, timezone: str | None) -> Term:
-    term = ref(PEER, column.name)
-    if value is None:
-        return is_null(term)
-    if column.base == "boolean":
-        return term if value == "t" else negate(term)
-    return op(term, "=", constant(value, column.base, timezone))
 
 
 def ranks(subset: Mask, groups: Ints, order: Ints) -> tuple[Floats, Floats]:

@@ -1,9 +1,9 @@
 """Atoms about a row's place among the rows of its own table.
 
-Rows are ranked by an order (the key, a time, a number) in the whole table, in groups by one or two columns, and in the rows
-that share a value with all must rows; a cut of the ranks gives first and last rows, top n, all but the newest n.  What SQL
-says shorter than with a window is offered beside it: `id IN(SELECT max(id)FROM t GROUP BY g)`, ORDER BY … LIMIT n, a count
-of the rows before.
+Rows are ranked by an order (the key, a time, a number) in the whole table, in groups by one or two columns, and in
+the rows that share a value with all must rows; a cut of the ranks gives first and last rows, top n, all but the
+newest n.  What SQL says shorter than with a window is offered beside it: `id IN(SELECT max(id)FROM t GROUP BY g)`,
+ORDER BY … LIMIT n, a count of the rows before.
 """
 
 from __future__ import annotations

@@ -117,7 +117,11 @@ class Joined:
         return np.append(hit, False)[self.own]
 
     def query(
-        self, select: tuple[Term, ...], condition: Condition | None, more: tuple[Term, ...] = (), tail: Term | None = None
+        self,
+        select: tuple[Term, ...],
+        condition: Condition | None,
+        more: tuple[Term, ...] = (),
+        tail: Term | None = None,
     ) -> Query:
         """SELECT from the other table where `condition` and `more` hold."""
         extra = condition.sources if condition else ()

@@ -14,6 +14,7 @@ from emit.literal import table_name
 from emit.term import Query, Ref, Source, SourceKey, Term, conjoin, in_query, op, ref, tuple_of
 from encoder.selection.booleans import conjunctions, disjunctions
 from encoder.selection.model import Atom, Path, Selection
+from encoder.selection.paths import foot
 from scratch.catalog import Catalog
 from stream.model import TableName
 
@@ -131,29 +132,17 @@ class _Lowering:
         for path in sorted(paths, key=len):
             step = path
             while step:
-                step, _ = self._foot(step, frozenset(found))
+                step, _ = foot(step, frozenset(found))
                 if step:
                     found.add(step)
         return frozenset(found)
-
-    @staticmethod
-    def _foot(path: Path, used: frozenset[Path]) -> tuple[Path, tuple[str, ...]]:
-        """From where `path` is joined, and by which columns.
-
-        A step whose key is the very key that the step before referred to needs no row between.
-        """
-        at, names = path[:-1], path[-1].columns
-        while at and at not in used and names == at[-1].target_columns:
-            names = at[-1].columns
-            at = at[:-1]
-        return at, names
 
     def _joins(self, paths: frozenset[Path]) -> tuple[tuple[Source, ...], list[Term]]:
         closed = self._closed(paths)
         ordered = sorted(closed, key=lambda path: (len(path), [key.name for key in path]))
         links = []
         for path in ordered:
-            at, names = self._foot(path, closed)
+            at, names = foot(path, closed)
             links.extend(
                 op(ref(path, target), "=", ref(self._key(at), name))
                 for target, name in zip(path[-1].target_columns, names, strict=True)
@@ -209,7 +198,7 @@ class _Lowering:
         links = []
         ordered = sorted(closed, key=lambda path: (len(path), [key.name for key in path]))
         for path in ordered:
-            foot, names = self._foot(path, frozenset(closed | {head}))
+            foot, names = foot(path, frozenset(closed | {head}))
             links.extend(
                 op(ref(path, target), "=", ref(foot, name))
                 for target, name in zip(path[-1].target_columns, names, strict=True)
@@ -231,15 +220,6 @@ class _Lowering:
             ),
             term.prec,
         )
-
-
-def steps(path: Path) -> tuple[Path, ...]:
-    """The rows that must be joined for a condition on the row at `path`, which comes last."""
-    found: list[Path] = []
-    while path:
-        found.append(path)
-        path, _ = _Lowering._foot(path, frozenset())
-    return tuple(reversed(found))
 
 
 def _is_chain(paths: frozenset[Path]) -> bool:

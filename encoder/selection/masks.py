@@ -8,11 +8,10 @@ import numpy as np
 
 from emit.literal import literal, table_name
 from emit.render import render
-from emit.term import Delete, Source, SourceKey, Term, raw, ref, tuple_of
+from emit.term import Delete, Source, SourceKey, Term, is_null, negate, op, raw, ref, tuple_of
 from encoder.selection.model import Atom, Labels, Mask, MaskedAtom
-from scratch.catalog import Table
+from scratch.catalog import Column, Table
 from stream.model import Value
-
 
 _SHARE = 100
 
@@ -34,7 +33,7 @@ class Offers:
         self._needed = int(self._must.sum())
         self._refused = int(self._must_not.sum())
         # Atoms about other rows are long: one that excludes next to nothing never pays.
-        self._least = max(1, self._refused // _SHARE)
+        self.least = max(1, self._refused // _SHARE)
         self._overhead = len(render(Delete(self._target)).encode()) + len(" WHERE ")
         self._found: dict[bytes, MaskedAtom] = {}
 
@@ -44,7 +43,7 @@ class Offers:
         right = int(np.count_nonzero(seen & self._must))
         wrong = int(np.count_nonzero(seen & self._must_not))
         if right == self._needed:
-            return self._refused - wrong >= self._least
+            return self._refused - wrong >= self.least
         return self.partial and right > 0 and wrong == 0
 
     def offer(self, holds: Mask, make: Callable[[], Term]) -> bool:
@@ -80,3 +79,12 @@ def columns_of(key: SourceKey, columns: tuple[str, ...]) -> Term:
 def constant(value: Value, type_name: str, timezone: str | None) -> Term:
     """The literal of `value` as an operand of a comparison with something of its type."""
     return raw(literal(value, type_name, context="compare", timezone=timezone))
+
+
+def equation(term: Term, column: Column, value: Value, timezone: str | None) -> Term:
+    """That `term`, of the column's type, has this value or is NULL."""
+    if value is None:
+        return is_null(term)
+    if column.base == "boolean":
+        return term if value == "t" else negate(term)
+    return op(term, "=", constant(value, column.base, timezone))

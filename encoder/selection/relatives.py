@@ -37,7 +37,7 @@ def atoms(
 def _links(state: State, table: TableName) -> Iterator[Link]:
     yield Link(table, (), table, ())
     by_name = state.catalog[table].by_name
-    single = []
+    single: list[str] = []
     for groups in all_groups(state.frame(table)):
         # The rows with an equal truth value are half of them: no relatives.
         if groups.names and all(by_name[name].base != "boolean" for name in groups.names):

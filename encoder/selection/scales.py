@@ -13,7 +13,9 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
+from itertools import pairwise
 from typing import Any
 
 from emit import times
@@ -214,8 +216,18 @@ def spell_interval(microseconds: int) -> str:
     return times.interval(shown)
 
 
+def fold(text: str) -> tuple[str, str]:
+    """Nearly the order of words of a dictionary: letters and digits first, whatever their case."""
+    small = text.casefold()
+    return "".join(letter for letter in small if letter.isalnum()), small
+
+
 class TextScale(Scale):
     _LETTERS = 6
+
+    @cached_property
+    def folded(self) -> list[tuple[str, str]]:
+        return [fold(key) for key in self.keys]
 
     def __init__(self, keys: Sequence[str]) -> None:
         self.keys = keys
@@ -223,7 +235,7 @@ class TextScale(Scale):
     @classmethod
     def of(cls, values: Sequence[str]) -> TextScale | None:
         """None where the server's order is not that of code points, since literals cannot be placed then."""
-        return cls(values) if all(a <= b for a, b in zip(values, values[1:], strict=False)) else None
+        return cls(values) if all(a <= b for a, b in pairwise(values)) else None
 
     def _near(self, key: str, up: bool, timezone: str | None) -> Iterator[tuple[str, Term, tuple[Any, Any] | None]]:
         for length in range(1 if up else 0, min(len(key), self._LETTERS) + 1):

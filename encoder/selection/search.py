@@ -10,7 +10,9 @@ In both the rows that are left may be named by their keys.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +23,10 @@ from emit.term import Delete, Source
 from encoder.budget import Budget
 from encoder.frame import Frame, State
 from encoder.selection.atoms import all_features, atoms, seed_masks
-from encoder.selection.lower import lower, steps
+from encoder.selection.features import MAX_DEPTH
+from encoder.selection.lower import lower
 from encoder.selection.model import Atom, Labels, Mask, MaskedAtom, Path, Selection
+from encoder.selection.paths import join_cost, step_cost, steps
 from encoder.selection.rowset import key_atom, key_bytes
 from scratch.catalog import Catalog
 from solver.setcover import CoverSolution, best_covers
@@ -32,10 +36,17 @@ _MAX_ATOMS = 600
 _MAX_TERMS = 400
 _MAX_EXCEPTIONS = 400
 _SEEDS = 10
-_AND, _OR = 4, 4
+# Bytes of the words around terms and lists of keys.
+_AND, _OR, _NOT_IN, _IN = 4, 4, 9, 5
 # A selection this short is not worth a search for disjunctions.
 _SHORT = 24
-_COVER_NODES = 3_000
+_COVER_NODES = 2_000
+_ALTERNATIVES = 4
+# What the measured size may be below the estimate.
+_SLACK = 6
+# The least that a second term of a disjunction adds.
+_LEAST_TERM = 8
+OWN, PARENTS = range(1), range(1, MAX_DEPTH + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +84,13 @@ def find_selections(
     if not labels.must_not.any():
         return [Selection(((),), 0)]
     search = _Search(state, table, labels, budget, timezone, extra_atoms)
-    found = search.conjunctions(labels.must, exceptions=True)
     literal = key_atom(search.frame, np.flatnonzero(labels.must).tolist(), True, timezone)
     if literal is not None:
-        found.append(((literal,),))
-    ranked = search.rank(found, keep)
-    if not ranked or ranked[0].size > _SHORT:
-        ranked = search.rank([*(selection.terms for selection in ranked), *search.disjunctions()], keep)
-    return ranked
+        search.offer([((literal,),)])
+    search.offer(search.conjunctions())
+    if not search.found or search.found[0].size > _SHORT:
+        search.offer(search.disjunctions())
+    return search.found[:keep]
 
 
 _Terms = tuple[tuple[Atom, ...], ...]
@@ -105,36 +115,71 @@ class _Search:
         self.frame: Frame = state.frame(table)
         self.must_rows = np.flatnonzero(labels.must)
         self.must_not_rows = np.flatnonzero(labels.must_not)
+        self.found: list[Selection] = []
+
+    def offer(self, found: Iterable[_Terms]) -> None:
+        """Take selections with their measured sizes, the shortest first."""
+        known = {selection.terms for selection in self.found}
+        self.found += [
+            Selection(terms, measure_selection(self.state.catalog, self.table, terms))
+            for terms in dict.fromkeys(found)
+            if terms not in known
+        ]
+        self.found.sort(key=lambda selection: selection.size)
+
+    @property
+    def bound(self) -> int | None:
+        """The size to beat."""
+        return self.found[0].size if self.found else None
 
     # -- conjunctions
 
-    def conjunctions(self, part: Mask, *, exceptions: bool) -> list[_Terms]:
-        """Conjunctions that hold for all rows of `part`, as selections of one term."""
-        return [(held,) for held, _ in self._conjunctions(part, exceptions)]
+    def conjunctions(self) -> list[_Terms]:
+        """Conjunctions that hold for all rows to select, as selections of one term."""
+        return [(held,) for held, _ in self._conjunctions(self.labels.must, self.bound, exceptions=True)]
 
-    def _conjunctions(self, part: Mask, exceptions: bool) -> list[tuple[tuple[Atom, ...], list[_Held]]]:
-        labels = Labels(part, self.labels.must_not)
-        source = atoms(self.state, self.table, labels, self.budget, self.timezone)
+    def _conjunctions(
+        self, part: Mask, bound: int | None, *, exceptions: bool
+    ) -> Iterator[tuple[tuple[Atom, ...], list[_Held]]]:
+        """Conjunctions that hold for all rows of `part`: first with own columns, then with all that may be shorter."""
         useful = (m for m in self.extra if m.holds[part].all() and not m.holds[self.must_not_rows].all())
-        pool = self._pool(_both(source, useful), partial=False)
-        missed = np.array([~held.on_must_not for held in pool], dtype=np.bool_).reshape(
-            len(pool), len(self.must_not_rows)
-        )
-        costs = self._listing(self.must_not_rows) if exceptions else None
-        covers = self._cover(pool, missed, costs, 9, _AND)
-        found = []
+        pool = self._pool(chain(self._atoms(part, bound, OWN), useful), partial=False)
+        covers = self._covers_of_others(pool, bound, exceptions)
+        if covers:
+            bound = covers[0].cost + _SLACK if bound is None else min(bound, covers[0].cost + _SLACK)
+        if further := self._pool(self._atoms(part, bound, PARENTS), partial=False):
+            pool = [*pool, *further]
+            covers = self._covers_of_others(pool, bound, exceptions)
         for cover in covers:
+            if (bound is not None and cover.cost > bound + _SLACK) or len(cover.exceptions) > _MAX_EXCEPTIONS:
+                continue
             chosen = [pool[place] for place in cover.atoms]
             conjunction = tuple(atom for held in chosen for atom in held.atoms)
-            if cover.exceptions:
-                if len(cover.exceptions) > _MAX_EXCEPTIONS:
-                    continue
-                rest = self.must_not_rows[list(cover.exceptions)].tolist()
-                named = key_atom(self.frame, rest, False, self.timezone)
-                assert named is not None
-                conjunction = (*conjunction, named)
-            found.append((conjunction, chosen))
-        return found
+            named = key_atom(self.frame, self.must_not_rows[list(cover.exceptions)].tolist(), False, self.timezone)
+            yield (conjunction if named is None else (*conjunction, named)), chosen
+
+    def _atoms(self, part: Mask, bound: int | None, depths: range) -> Iterator[MaskedAtom]:
+        labels = Labels(part, self.labels.must_not)
+        return atoms(
+            self.state, self.table, labels, self.budget, self.timezone, bound=bound, depths=depths
+        )
+
+    def _covers_of_others(self, pool: list[_Held], bound: int | None, exceptions: bool) -> list[CoverSolution]:
+        """Covers of the rows not to select by atoms that fail for them."""
+        missed = np.array([~held.on_must_not for held in pool], dtype=np.bool_)
+        missed = missed.reshape(len(pool), len(self.must_not_rows))
+        if exceptions and self._naming_others is not None:
+            return self._cover(pool, missed, self._naming_others, _NOT_IN, _AND)
+        if bound is None:
+            return self._cover(pool, missed, None, 0, _AND)
+        # A list that costs the bound keeps the search from looking at anything dearer.
+        nominal = np.ones(len(self.must_not_rows), dtype=np.int64)
+        covers = self._cover(pool, missed, nominal, bound, _AND)
+        return [cover for cover in covers if not cover.exceptions]
+
+    @cached_property
+    def _naming_others(self) -> NDArray[np.int64] | None:
+        return self._listing(self.must_not_rows)
 
     def _listing(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """What it costs to name each row; None where rows have no names."""
@@ -150,22 +195,45 @@ class _Search:
         list_base: int,
         joiner: int,
     ) -> list[CoverSolution]:
+        """The cheapest cover, then for each of its atoms the cheapest without it, by their costs."""
+        usable = np.ones(len(pool), dtype=np.bool_)
+        first = self._cheapest(pool, covered, usable, listing, list_base, joiner)
+        found = {cover.atoms: cover for cover in first}
+        for atom in first[0].atoms[:_ALTERNATIVES] if first else ():
+            usable[atom] = False
+            for cover in self._cheapest(pool, covered, usable, listing, list_base, joiner):
+                found.setdefault(cover.atoms, cover)
+            usable[atom] = True
+        return sorted(found.values(), key=lambda cover: cover.cost)
+
+    def _cheapest(
+        self,
+        pool: Sequence[_Held],
+        covered: NDArray[np.bool_],
+        usable: Mask,
+        listing: NDArray[np.int64] | None,
+        list_base: int,
+        joiner: int,
+    ) -> list[CoverSolution]:
+        places = np.flatnonzero(usable)
+        pool = [pool[place] for place in places.tolist()]
         groups: dict[Path, int] = {}
         needs = []
         for held in pool:
             closure = {step for path in held.paths for step in steps(path)}
             needs.append(frozenset(groups.setdefault(path, len(groups)) for path in sorted(closure, key=_by_name)))
-        return best_covers(
-            covered,
+        covers = best_covers(
+            covered[places],
             np.array([held.size for held in pool], dtype=np.int64),
             groups=needs,
-            group_costs=[_join_cost(path) for path in groups],
+            group_costs=[step_cost(path) for path in groups],
             exception_cost=listing,
             exception_base=list_base + sum(len(name) + 1 for name in self.frame.table.row_key),
             joiner_cost=joiner,
-            keep=5,
+            keep=1,
             budget=_COVER_NODES,
         )
+        return [replace(cover, atoms=tuple(places[list(cover.atoms)].tolist())) for cover in covers]
 
     def _pool(self, source: Iterable[MaskedAtom], *, partial: bool) -> list[_Held]:
         """The cheapest atom for every set of rows, the most useful ones for their size."""
@@ -184,17 +252,20 @@ class _Search:
 
     def disjunctions(self) -> list[_Terms]:
         """Selections of several terms."""
-        source = atoms(self.state, self.table, self.labels, self.budget, self.timezone, partial=True)
+        room = None if self.bound is None else self.bound - _LEAST_TERM
+        near = atoms(
+            self.state, self.table, self.labels, self.budget, self.timezone, partial=True, bound=room
+        )
         useful = (
             m for m in self.extra if not m.holds[self.must_not_rows].any() and m.holds[self.must_rows].any()
         )
-        terms = self._pool(_both(source, useful), partial=True)[:_MAX_TERMS]
-        terms.extend(self._seeded())
+        terms = self._pool(chain(near, useful), partial=True)[:_MAX_TERMS]
+        terms.extend(self._seeded(room))
         if not terms:
             return []
         covered = np.array([held.on_must for held in terms], dtype=np.bool_)
         found: list[_Terms] = []
-        for cover in self._cover(terms, covered, self._listing(self.must_rows), 5, _OR):
+        for cover in self._cover(terms, covered, self._listing(self.must_rows), _IN, _OR):
             sides = [terms[place].atoms for place in cover.atoms]
             if cover.exceptions:
                 rest = self.must_rows[list(cover.exceptions)].tolist()
@@ -204,24 +275,16 @@ class _Search:
             found.append(tuple(sides))
         return found
 
-    def _seeded(self) -> Iterator[_Held]:
+    def _seeded(self, room: int | None) -> Iterator[_Held]:
         """Conjunctions for parts of the rows that share a value."""
         known = all_features(self.state, self.table, self.budget, self.timezone)
         for part in seed_masks(known, self.labels, _SEEDS):
             if not self.budget.spend():
                 return
-            for conjunction, chosen in self._conjunctions(part, exceptions=False):
+            for conjunction, chosen in self._conjunctions(part, room, exceptions=False):
                 on_must = np.logical_and.reduce([held.on_must for held in chosen])
                 nowhere = np.zeros(len(self.must_not_rows), dtype=np.bool_)
                 yield _Held(conjunction, on_must, nowhere)
-
-    # -- the shortest
-
-    def rank(self, found: Iterable[_Terms], keep: int) -> list[Selection]:
-        """Selections with their measured sizes, the shortest first."""
-        distinct = dict.fromkeys(found)
-        measured = [Selection(terms, measure_selection(self.state.catalog, self.table, terms)) for terms in distinct]
-        return sorted(measured, key=lambda selection: selection.size)[:keep]
 
 
 def measure_selection(catalog: Catalog, table: TableName, terms: _Terms) -> int:
@@ -236,26 +299,15 @@ def measure_selection(catalog: Catalog, table: TableName, terms: _Terms) -> int:
     return min(sizes)
 
 
-def _both(first: Iterable[MaskedAtom], second: Iterable[MaskedAtom]) -> Iterator[MaskedAtom]:
-    yield from first
-    yield from second
-
-
 def _price(held: _Held) -> tuple[int, int]:
     """Size with the joins that the atom needs by itself, then without."""
-    return held.size + sum(_join_cost(step) for path in held.paths for step in steps(path)), held.size
+    return held.size + join_cost(held.paths), held.size
 
 
 def _worth(held: _Held, partial: bool) -> float:
     """Less is better: bytes a row that the atom settles, favouring those that settle many."""
     settled = int(held.on_must.sum()) if partial else int((~held.on_must_not).sum())
     return (_price(held)[0] + _AND) / float(settled) ** 0.5
-
-
-def _join_cost(path: Path) -> int:
-    """About the bytes of joining the row at `path`."""
-    key = path[-1]
-    return 18 + len(key.target.name) + sum(len(name) for name in (*key.columns, *key.target_columns))
 
 
 def _by_name(path: Path) -> tuple[str, ...]:

@@ -13,11 +13,12 @@ import numpy as np
 from emit.literal import input_text, literal, quote
 from emit.term import Prec, Term, in_values, is_null, negate, op, raw, wrap
 from encoder.selection.model import Mask
-from encoder.selection.scales import TEXTS, Bound, TextScale
+from encoder.selection.scales import TEXTS, Bound, TextScale, fold
 from encoder.selection.view import Shape, Spell, View
 
 MAX_LIST = 24
 _SINGLES = 6
+_CHECKED = 500
 _BARE_ELEMENT = frozenset("abcdefghijklmopqrstvwxyz0123456789_-:/.@+ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
@@ -179,10 +180,6 @@ def _comparison(term: Term, literal_: Term, strict: bool, lower: bool) -> Spell:
     return lambda yes: op(term, operator if yes else opposite, literal_)
 
 
-def _fold(text: str) -> tuple[str, str]:
-    return "".join(c for c in text.casefold() if c.isalnum()), text.casefold()
-
-
 def _robust(view: View, bound: Bound, strict: bool, lower: bool, accept: Mask) -> bool:
     """Whether a text bound cuts at the same place under a collation of words, as far as can be told here."""
     scale = view.feature.scale
@@ -190,14 +187,15 @@ def _robust(view: View, bound: Bound, strict: bool, lower: bool, accept: Mask) -
     if not isinstance(scale, TextScale) or text == "''":
         return True
     assert isinstance(text, str)
-    edge = _fold(text[1:-1].replace("''", "'"))
+    edge = fold(text[1:-1].replace("''", "'"))
+    folded = scale.folded
     counted = np.flatnonzero(view.need[:-1] + view.bad[:-1])
-    if len(counted) > 2_000:
-        counted = counted[:: len(counted) // 2_000 + 1]
+    if len(counted) > _CHECKED:
+        counted = counted[:: len(counted) // _CHECKED + 1]
     for code in counted.tolist():
-        key = _fold(scale.keys[code])
-        above = key > edge or (key == edge and not strict)
-        if (above if lower else key < edge or (key == edge and not strict)) != bool(accept[code]):
+        key = folded[code]
+        inside = key > edge if lower else key < edge
+        if (inside or (key == edge and not strict)) != bool(accept[code]):
             return False
     return True
 
@@ -206,8 +204,6 @@ def _between(view: View, timezone: str | None, first: int, last: int) -> Iterato
     """BETWEEN with the shortest pair of literals that lets no foreign value through."""
     scale = view.feature.scale
     assert scale is not None
-    accept = np.zeros(len(view.need), dtype=np.bool_)
-    accept[first : last + 1] = True
     below = view.foreign[view.foreign < first]
     above = view.foreign[view.foreign > last]
     least, most = int(below[-1]), int(above[0])
@@ -215,13 +211,14 @@ def _between(view: View, timezone: str | None, first: int, last: int) -> Iterato
     highs = [b for b in scale.above(last, timezone) if not b.blurred and last < b.least <= most]
     if not lows or not highs or isinstance(scale, TextScale):
         return
-    low, high = (min(bounds, key=lambda b: length(b.literal)).literal for bounds in (lows, highs))
-    accept[least + 1 : most] = True
+    low, high = (min(bounds, key=lambda b: length(b.literal)) for bounds in (lows, highs))
+    accept = np.zeros(len(view.need), dtype=np.bool_)
+    accept[low.less : high.least] = True
     sides = wrap(view.feature.term, Prec.OTHER)
 
     def spell(yes: bool) -> Term:
         words = "BETWEEN" if yes else "NOT BETWEEN"
-        return Term((*sides, words, *low.parts, "AND", *high.parts), Prec.LIKE)
+        return Term((*sides, words, *low.literal.parts, "AND", *high.literal.parts), Prec.LIKE)
 
     yield Shape(accept, spell)
 

@@ -1,0 +1,131 @@
+"""Numbers and bits packed into string constants, as densely as a UTF-8 script can carry them.
+
+A script is text, so a byte of it carries at most seven bits: code points above 127 take more bytes than they
+add bits.  Some bytes cost more than themselves: a NUL cannot be written, a quote is doubled (or the constant
+written between dollars), a backslash is doubled where the constant is a bytea, and a carriage return must be
+escaped, since programs that pass a script on may turn it into a line feed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emit.strings import quote
+
+Bits = NDArray[np.bool_]
+
+BITS = 7
+# Digits of the entropy coder: the bytes 1 to 127, less one.
+BASE = 127
+_COSTLY = frozenset((0, 13, ord("'"), ord("\\")))
+_SURROGATES = (0xD800, 0xDFFF)
+_LAST_CODE_POINT = 0x10FFFF
+
+
+def bytea(values: Sequence[int]) -> str:
+    """A string constant that bytea's input function reads as the bytes `values`, each below 128."""
+    table = {0: "\\000", 13: "\\015", ord("\\"): "\\\\"}
+    return quote("".join(table.get(value, chr(value)) for value in values))
+
+
+def bitmap(bits: Bits, free: Bits) -> str:
+    """A bytea constant `b` with get_bit(b,i*8/7) = bits[i] for every i that is not free.
+
+    i*8/7 is i plus the number of whole sevens in it, so the highest bit of every byte is passed over.
+    What is behind the last bit, and every free bit, has the value that makes the constant shortest.
+    """
+    places = 1 << np.arange(BITS)
+    padding = -len(bits) % BITS
+    wild = np.concatenate([free, np.ones(padding, dtype=np.bool_)]).reshape(-1, BITS)
+    filled = np.concatenate([bits | free, np.ones(padding, dtype=np.bool_)]).reshape(-1, BITS)
+    values = (filled @ places).tolist()
+    for row, value in enumerate(values):
+        if value in _COSTLY:
+            choices = (value ^ int(place) for place in places[wild[row]])
+            values[row] = next((choice for choice in choices if choice not in _COSTLY), value)
+    return bytea(values)
+
+
+def code_points(values: Sequence[int]) -> str | None:
+    """A string constant whose characters have these code points; None if one of them is none."""
+    if not all(is_code_point(value) for value in values):
+        return None
+    return quote("".join(map(chr, values)))
+
+
+def is_code_point(value: int) -> bool:
+    """Whether PostgreSQL's chr() knows this character."""
+    return 0 < value <= _LAST_CODE_POINT and not _SURROGATES[0] <= value <= _SURROGATES[1]
+
+
+def utf8_bytes(values: NDArray[np.int64]) -> int:
+    """The bytes of characters with these code points."""
+    return int((1 + (values > 0x7F) + (values > 0x7FF) + (values > 0xFFFF)).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Bits as digits of an entropy coder.
+
+    A decoder with the state x = `start` does for every bit: if x < `low`, x = 127 x + the next digit; then with
+    q, r = divmod(x, `total`) the bit is r < `ones`, and x becomes q*ones + r if it is, else x - q*ones - ones.
+    """
+
+    start: int
+    low: int
+    total: int
+    ones: int
+    digits: tuple[int, ...]
+
+
+def entropy_coded(bits: Bits) -> Coded | None:
+    """`bits` coded within a percent or so of their entropy if each is one with the same chance.
+
+    Range asymmetric numeral systems (Duda, "Asymmetric numeral systems", 2013) with the digits of base 127 and
+    states that fit an integer.  None where ones or zeros are too rare for a decoder that reads at most one digit
+    a bit.
+    """
+    fraction = _fraction(int(bits.sum()), len(bits))
+    if fraction is None:
+        return None
+    ones, total = fraction
+    zeros = total - ones
+    low = 9999 // total * total
+    limits = (low // total * BASE * zeros, low // total * BASE * ones)
+    state = low
+    digits: list[int] = []
+    for bit in bits[::-1].tolist():
+        if state >= limits[bit]:
+            state, digit = divmod(state, BASE)
+            digits.append(digit)
+        if bit:
+            state = state // ones * total + state % ones
+        else:
+            state = state // zeros * total + ones + state % zeros
+    return Coded(state, low, total, ones, tuple(reversed(digits)))
+
+
+def _fraction(ones: int, count: int) -> tuple[int, int] | None:
+    """The share of ones to code for: where a better fraction needs another digit, it must save more than that."""
+    if not 0 < ones < count:
+        return None
+    choices = [
+        (part, total)
+        for total in range(2, 100)
+        for part in range(1, total)
+        if min(part, total - part) * BASE >= total
+    ]
+    part, total = min(choices, key=lambda choice: (_coded_size(ones, count, *choice), choice[1]))
+    # Too rare or too common for one digit a bit: nothing fits well, and there are better ways.
+    return (part, total) if part * 2 * count > ones * total and (total - part) * 2 * count > (count - ones) * total else None
+
+
+def _coded_size(ones: int, count: int, part: int, total: int) -> float:
+    """About the bytes of digits, and of the fraction's numbers in the statement (each stands there four times)."""
+    bits = -ones * math.log2(part / total) - (count - ones) * math.log2(1 - part / total)
+    return bits / math.log2(BASE) + 4 * (len(str(part)) + len(str(total)))

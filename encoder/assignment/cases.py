@@ -1,0 +1,125 @@
+"""CASE: maps of few values, bands of an ordered column, splits by a condition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from emit.literal import literal
+from emit.term import Part, Term
+from encoder.assignment.conditions import conditions
+from encoder.assignment.decimals import shortest_between
+from encoder.assignment.problem import Input, Problem, literal_term
+from stream.model import Value
+
+_MAX_BRANCHES = 12
+_MAX_BANDS = 8
+_CONDITIONS = 6
+
+
+def case(branches: Sequence[tuple[Term, Term]], otherwise: Term | None, subject: Term | None = None) -> Term:
+    parts: list[Part] = ["CASE"]
+    if subject is not None:
+        parts += subject.parts
+    for condition, value in branches:
+        parts += ["WHEN", *condition.parts, "THEN", *value.parts]
+    if otherwise is not None:
+        parts += ["ELSE", *otherwise.parts]
+    return Term((*parts, "END"))
+
+
+def maps(problem: Problem) -> Iterator[Term]:
+    """CASE c WHEN … over a column of few values, bands over an ordered one, two values by a condition."""
+    values = set(problem.new)
+    if len(values) < 2 or len(problem.new) < 4:
+        return
+    if len(values) == 2:
+        yield from _two(problem)
+    if len(values) > _MAX_BRANCHES:
+        return
+    for item in problem.inputs:
+        if item.base not in ("json", "jsonb"):
+            yield from _map(problem, item)
+            if item.is_number or item.is_time:
+                yield from _bands(problem, item)
+
+
+def _two(problem: Problem) -> Iterator[Term]:
+    for first in sorted(set(problem.new), key=str):
+        second = next(value for value in problem.new if value != first)
+        for condition in islice(conditions(problem, [text == first for text in problem.new], True), _CONDITIONS):
+            yield case([(condition, _bare(problem, first))], _bare(problem, second))
+
+
+def _bare(problem: Problem, value: Value) -> Term:
+    """A constant inside of CASE, which takes its type from the column only if every branch is untyped text."""
+    if problem.base in ("boolean", "numeric", "integer", "bigint", "smallint", "text", "character varying"):
+        return problem.constant(value)
+    return literal_term(literal(value, problem.base, context="bare", timezone=problem.timezone))
+
+
+def _map(problem: Problem, item: Input) -> Iterator[Term]:
+    meaning: dict[Value, Value] = {}
+    for text, value in zip(item.texts, problem.new, strict=True):
+        if meaning.setdefault(text, value) != value:
+            return
+    if not 2 <= len(meaning) <= _MAX_BRANCHES or len(meaning) > len(problem.new) // 2:
+        return
+    weights: Counter[Value] = Counter()
+    for text, value in meaning.items():
+        weights[value] += len(text or "") + len(value or "") + 14
+    otherwise = meaning[None] if None in meaning else max(sorted(weights, key=str), key=weights.__getitem__)
+    branches = [
+        (literal_term(literal(text, item.base, context="compare", timezone=problem.timezone)), _bare(problem, value))
+        for text, value in sorted(meaning.items(), key=lambda pair: str(pair[0]))
+        if value != otherwise and text is not None
+    ]
+    if branches:
+        yield case(branches, None if otherwise is None else _bare(problem, otherwise), item.term)
+
+
+def _bands(problem: Problem, item: Input) -> Iterator[Term]:
+    """New values that change only a few times along the order of a column."""
+    if None in item.texts:
+        return
+    order = sorted(range(len(item.texts)), key=lambda place: item.numbers[place])
+    runs: list[tuple[Value, float, float, Value]] = []  # value, least, most, text of the least
+    for place in order:
+        number = float(item.numbers[place])
+        if runs and runs[-1][0] == problem.new[place]:
+            runs[-1] = (runs[-1][0], runs[-1][1], number, runs[-1][3])
+        else:
+            runs.append((problem.new[place], number, number, item.texts[place]))
+    if not 2 <= len(runs) <= _MAX_BANDS or len(runs) > len(order) // 2:
+        return
+    if any(a[2] >= b[1] for a, b in zip(runs, runs[1:], strict=False)):
+        return
+    branches = []
+    for a, b in zip(runs, runs[1:], strict=False):
+        if item.is_time:
+            cut = literal_term(literal(b[3], item.base, context="compare", timezone=problem.timezone))
+        else:
+            text = shortest_between(a[2] + 1e-9, b[1])
+            if text is None:
+                return
+            cut = literal_term(literal(text, "numeric", context="compare"))
+        branches.append((Term((*item.term.parts, "<", *cut.parts)), _bare(problem, a[0])))
+    yield case(branches, _bare(problem, runs[-1][0]))
+
+
+def split(condition: Term, first: Term, second: Term) -> Iterator[Term]:
+    """`first` where the condition holds, `second` elsewhere; what they share stands once."""
+    yield case([(condition, first)], second)
+    if len(first.parts) == len(second.parts) and first.prec == second.prec:
+        different = [i for i, (a, b) in enumerate(zip(first.parts, second.parts, strict=True)) if a != b]
+        if len(different) == 1:
+            i = different[0]
+            a, b = first.parts[i], second.parts[i]
+            if isinstance(a, str) and isinstance(b, str) and _is_literal(a) and _is_literal(b):
+                inner = case([(condition, literal_term(a))], literal_term(b))
+                yield Term((*first.parts[:i], *inner.parts, *first.parts[i + 1 :]), first.prec)
+
+
+def _is_literal(text: str) -> bool:
+    return text[0] in "'.-0123456789"

@@ -1,0 +1,221 @@
+"""json and jsonb: keys set, removed, renamed, nested paths, documents built from columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from emit.literal import literal
+from emit.term import Prec, Term, call, cast, op, raw, separate
+from encoder.assignment.arrays import members
+from encoder.assignment.problem import STRINGS, Input, Problem, quoted
+from encoder.assignment.text_edits import edits
+
+_JSON = frozenset({"json", "jsonb"})
+_MAX_KEYS = 8
+_EXAMPLES = 6
+
+
+@lru_cache(maxsize=20_000)
+def _parse(text: str) -> Any:
+    return json.loads(text)
+
+
+def documents(problem: Problem) -> Iterator[Term]:
+    """A new document from an old one and from columns."""
+    if problem.base not in _JSON | STRINGS or None in problem.new:
+        return
+    texts = [text for text in problem.new if text is not None]
+    if problem.base in STRINGS and not all(text[:1] in ("{", "[") for text in texts):
+        return
+    try:
+        new = [_parse(text) for text in texts]
+    except ValueError:
+        return
+    for item in problem.inputs:
+        if item.base in _JSON or (item.own and item.is_text):
+            yield from _changed(problem, item, new)
+    yield from _built(problem, new)
+
+
+def _document(value: object) -> Term:
+    text = literal(json.dumps(value, ensure_ascii=False, separators=(",", ":")), "jsonb", context="compare")
+    return raw(text)
+
+
+def _changed(problem: Problem, item: Input, new: Sequence[Any]) -> Iterator[Term]:
+    if None in item.texts:
+        return
+    try:
+        old = [_parse(text) for text in item.texts if text is not None]
+    except ValueError:
+        return
+    own = item.term if item.base == "jsonb" else cast(item.term, "jsonb")
+    if all(isinstance(value, dict) for value in (*old, *new)):
+        yield from _keys(problem, own, old, new)
+        yield from _paths(own, old, new)
+    elif all(isinstance(value, list) for value in (*old, *new)):
+        yield from _elements(own, old, new)
+    if item.base == problem.base:
+        pairs = [(a or "", b or "") for a, b in zip(item.texts, problem.new, strict=True)][:_EXAMPLES]
+        for step in edits(pairs, False):
+            yield cast(step.build(cast(item.term, "text")), problem.base)
+
+
+def _keys(problem: Problem, own: Term, old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> Iterator[Term]:
+    gone = sorted({key for a, b in zip(old, new, strict=True) for key in a if key not in b})
+    set_keys = sorted({key for a, b in zip(old, new, strict=True) for key in b if key not in a or a[key] != b[key]})
+    if not gone and not set_keys or len(gone) > _MAX_KEYS or len(set_keys) > _MAX_KEYS:
+        return
+    if any(key in b for key in gone for b in new) or any(key not in b for key in set_keys for b in new):
+        return
+    base = own
+    if gone:
+        listed = quoted(gone[0]) if len(gone) == 1 else cast(quoted("{" + ",".join(gone) + "}"), "text[]")
+        base = op(own, "-", listed)
+    if not set_keys:
+        yield base
+        return
+    constant = {key: new[0][key] for key in set_keys if all(b[key] == new[0][key] for b in new)}
+    rest = [key for key in set_keys if key not in constant]
+    sources = [list(_sources(problem, [b[key] for b in new], old, own)) for key in rest]
+    if not all(sources):
+        return
+    if not rest:
+        yield op(base, "||", _document(constant))
+    elif not constant:
+        for choice in range(min(3, max(map(len, sources)))):
+            arguments = [
+                term
+                for key, found in zip(rest, sources, strict=True)
+                for term in (quoted(key), found[min(choice, len(found) - 1)])
+            ]
+            yield op(base, "||", call("jsonb_build_object", *arguments))
+    else:
+        arguments = [term for key in constant for term in (quoted(key), _bare(constant[key]))]
+        arguments += [term for key, found in zip(rest, sources, strict=True) for term in (quoted(key), found[0])]
+        yield op(base, "||", call("jsonb_build_object", *arguments))
+
+
+def _bare(value: Any) -> Term:
+    """A constant as an argument of jsonb_build_object."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, bool) or value is None:
+        return raw({True: "true", False: "false", None: "null"}[value])
+    if isinstance(value, int | float):
+        return raw(json.dumps(value), Prec.UNARY if value < 0 else Prec.ATOM)
+    return cast(_document(value), "jsonb")
+
+
+def _sources(
+    problem: Problem, values: Sequence[Any], old: Sequence[dict[str, Any]] = (), own: Term | None = None
+) -> Iterator[Term]:
+    """What a row has with exactly these json values."""
+    if own is not None:
+        for key in sorted({key for document in old for key in document}):
+            if all(document.get(key) == value for document, value in zip(old, values, strict=True)):
+                yield op(own, "->", quoted(key))
+    for item in problem.inputs:
+        if all(_as_json(item.base, text) == value and _same_type(text, value) for text, value in zip(item.texts, values, strict=True)):
+            yield item.term
+
+
+def _as_json(base: str, text: str | None) -> Any:
+    if text is None:
+        return None
+    if base in _JSON:
+        return _parse(text)
+    if base == "boolean":
+        return text == "t"
+    if base in ("smallint", "integer", "bigint", "numeric", "real", "double precision"):
+        return _parse(text) if text not in ("NaN", "Infinity", "-Infinity") else text
+    if base in ("text[]", "character varying[]"):
+        return list(members(text) or ())
+    if base.startswith("timestamp"):
+        return text.replace(" ", "T") + (":00" if base.endswith("with time zone") else "")
+    return text
+
+
+def _same_type(text: str | None, value: Any) -> bool:
+    return text is None or not isinstance(value, bool) or text in ("t", "f", "true", "false")
+
+
+def _paths(own: Term, old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> Iterator[Term]:
+    """One nested path set to a constant, or removed."""
+    changes: set[tuple[tuple[str, ...], str | None]] = set()
+    for a, b in zip(old, new, strict=True):
+        found = list(_leaves(a, b, ()))
+        if len(found) > 1:
+            return
+        changes.update(found)
+    if len({path for path, _ in changes}) != 1 or len(changes) > 1:
+        return
+    path, value = changes.pop()
+    if len(path) < 2:
+        return
+    shown = quoted("{" + ",".join(path) + "}")
+    if value is None:
+        yield op(own, "#-", shown)
+        return
+    yield call("jsonb_set", own, shown, _document(json.loads(value)))
+
+
+def _leaves(a: Any, b: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    if a == b:
+        return
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in sorted(a.keys() | b.keys()):
+            if key not in b:
+                yield (*path, key), None
+            elif key not in a:
+                yield (*path, key), json.dumps(b[key])
+            else:
+                yield from _leaves(a[key], b[key], (*path, key))
+        return
+    yield path, json.dumps(b)
+
+
+def _elements(own: Term, old: Sequence[list[Any]], new: Sequence[list[Any]]) -> Iterator[Term]:
+    tails = {json.dumps(b[len(a) :]) for a, b in zip(old, new, strict=True) if b[: len(a)] == a}
+    if len(tails) == 1 and all(b[: len(a)] == a for a, b in zip(old, new, strict=True)):
+        tail = json.loads(tails.pop())
+        if len(tail) == 1 and not isinstance(tail[0], list):
+            yield op(own, "||", _document(tail[0]))
+        yield op(own, "||", _document(tail))
+    gone = {json.dumps(x) for a, b in zip(old, new, strict=True) for x in a if x not in b}
+    if len(gone) == 1:
+        value = json.loads(gone.pop())
+        if isinstance(value, str):
+            yield op(own, "-", quoted(value))
+    if all(a[1:] == b for a, b in zip(old, new, strict=True)):
+        yield op(own, "-", raw("0"))
+    if all(a[:-1] == b for a, b in zip(old, new, strict=True)):
+        yield op(own, "-", raw("-1", Prec.UNARY))
+
+
+def _built(problem: Problem, new: Sequence[Any]) -> Iterator[Term]:
+    """A document of columns and constants."""
+    if not all(isinstance(value, dict) for value in new):
+        for item in problem.inputs:
+            if all(_as_json(item.base, text) == value for text, value in zip(item.texts, new, strict=True)):
+                yield call("to_jsonb", item.term)
+        return
+    keys = list(new[0])
+    if not 0 < len(keys) <= _MAX_KEYS or any(list(value) != keys for value in new):
+        return
+    arguments: list[Term] = []
+    for key in keys:
+        values = [document[key] for document in new]
+        if all(value == values[0] for value in values) and len(values) > 1:
+            arguments += [quoted(key), _bare(values[0])]
+            continue
+        source = next(_sources(problem, values), None)
+        if source is None:
+            return
+        arguments += [quoted(key), source]
+    names = ("jsonb_build_object",) if problem.base == "jsonb" else ("json_build_object", "jsonb_build_object")
+    for name in names:
+        yield Term((name, "(", *separate(arguments), ")"))

@@ -1,0 +1,243 @@
+"""Text from text: edits of one column, compositions of functions, concatenations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import lru_cache
+
+from emit.term import Prec, Term, call, cast, op, raw
+from encoder.assignment.derived import json_fields
+from encoder.assignment.problem import STRINGS, Input, Problem, quoted
+from encoder.assignment.text_concat import Constant, Step, concatenations
+from encoder.assignment.text_edits import edits
+from encoder.assignment.text_ops import CASES, HASHES, LOWER, WHOLE, Piece, TextOp, cuts, date_formats, replacing
+
+_EXAMPLES = 7
+_MAX_BASES = 40
+_SEPARATORS = ((" ", "-"), ("-", " "), ("_", " "), (" ", "_"), (" ", ""), ("-", ""), ("_", "-"), ("-", "_"))
+
+
+def _examples(problem: Problem) -> list[int]:
+    """A few diverse rows with a value: counterexamples, the shortest, the longest, an even spread."""
+    known = [place for place, text in enumerate(problem.new) if text is not None]
+    by_length = sorted(known, key=lambda place: len(problem.new[place] or ""))
+    hard = [place for place in problem.hard if problem.new[place] is not None]
+    chosen = dict.fromkeys([*hard, *by_length[:1], *by_length[-1:], *known[:: max(1, len(known) // _EXAMPLES)]])
+    return list(chosen)[: _EXAMPLES + 2 + len(hard)]
+
+
+@lru_cache(maxsize=8)
+def _bases(problem: Problem) -> tuple[Piece, ...]:
+    """Text that a row reaches, at the example rows."""
+    places = _examples(problem)
+    found: list[Piece] = []
+    for item in (*problem.inputs, *json_fields(problem)):
+        values = tuple(item.texts[place] for place in places)
+        if item.is_text:
+            if any(value is None for value in values) and any(values):
+                filled = tuple(value or "" for value in values)
+                found.append(_piece(filled, call("coalesce", item.term, quoted("")), item.cost + 13))
+            else:
+                found.append(_piece(values, item.term, item.cost))
+    return tuple(found[:_MAX_BASES])
+
+
+def _piece(values: Sequence[str | None], term: Term, cost: int) -> Piece:
+    return Piece(tuple(values), lambda: term, cost)
+
+
+def _wanted(problem: Problem) -> tuple[str, ...]:
+    return tuple(problem.new[place] or "" for place in _examples(problem))
+
+
+def single_edits(problem: Problem) -> Iterator[Term]:
+    """f(x) and f(g(x)) for one column x, where f's arguments follow from the examples."""
+    if problem.base not in STRINGS or not any(problem.new):
+        return
+    wanted = _wanted(problem)
+    for base in _bases(problem):
+        if None not in base.values:
+            yield from _edited(base, wanted, True)
+            for step in cuts(base.values, wanted):
+                if base.then(step).values == wanted:
+                    yield step.build(base.build())
+            for step in WHOLE:
+                piece = base.then(step)
+                if piece.values != base.values:
+                    yield from _edited(piece, wanted, True)
+    yield from _hashes(problem, wanted)
+
+
+def compositions(problem: Problem) -> Iterator[Term]:
+    """Chains of up to three functions: a cut or a case change, an edit, and a case change over them."""
+    if problem.base not in STRINGS or not any(problem.new):
+        return
+    wanted = _wanted(problem)
+    for base in _bases(problem):
+        if None in base.values:
+            continue
+        firsts = _distinct([base, *(base.then(step) for step in (*cuts(base.values, wanted), *WHOLE))])
+        for first in firsts:
+            yield from _edited(first, wanted, False)
+        folded = tuple(text.lower() for text in wanted)
+        for case in CASES:
+            if all(case.apply(text) == text for text in wanted):
+                for first in firsts:
+                    for term in _edited(first.then(LOWER), folded, first is base):
+                        yield case.build(_without_lower(term))
+        for step in (replacing(*pair) for pair in _SEPARATORS):
+            for first in firsts[:80]:
+                yield from _edited(first.then(step), wanted, False)
+
+
+def _without_lower(term: Term) -> Term:
+    """The term without the calls of lower in it: the function above sets the case anyway."""
+    parts: list[object] = []
+    depth: list[bool] = []
+    place = 0
+    source = list(term.parts)
+    while place < len(source):
+        part = source[place]
+        if part == "lower" and place + 1 < len(source) and source[place + 1] == "(":
+            depth.append(True)
+            place += 2
+            continue
+        if part == "(":
+            depth.append(False)
+        if part == ")" and depth.pop():
+            place += 1
+            continue
+        parts.append(part)
+        place += 1
+    return Term(tuple(parts), term.prec)  # type: ignore[arg-type]
+
+
+def _distinct(pieces: Sequence[Piece]) -> list[Piece]:
+    """One piece, the cheapest, for every line of values."""
+    best: dict[tuple[str | None, ...], Piece] = {}
+    for piece in sorted(pieces, key=lambda piece: piece.cost):
+        if any(piece.values) and None not in piece.values:
+            best.setdefault(piece.values, piece)
+    return list(best.values())
+
+
+def _edited(piece: Piece, wanted: Sequence[str], deep: bool) -> Iterator[Term]:
+    if piece.values == tuple(wanted):
+        yield piece.build()
+        return
+    values = [value or "" for value in piece.values]
+    for step in edits(list(zip(values, wanted, strict=True)), deep):
+        if all(step.apply(value) == text for value, text in zip(values, wanted, strict=True)):
+            yield step.build(piece.build())
+
+
+def _hashes(problem: Problem, wanted: Sequence[str]) -> Iterator[Term]:
+    if not all(len(text) in (32, 64) for text in wanted):
+        return
+    places = _examples(problem)
+    for item in problem.inputs:
+        values = tuple(item.texts[place] for place in places)
+        if item.base == "bytea":
+            yield call("encode", call("sha256", item.term), raw("'hex'"))
+            yield call("md5", item.term)
+        term = item.term if item.is_text else cast(item.term, "text")
+        for step in HASHES:
+            if tuple(None if value is None else step.apply(value) for value in values) == tuple(wanted):
+                yield step.build(term)
+
+
+def concatenated(problem: Problem) -> Iterator[Term]:
+    """Columns, cuts of them, numbers and dates, with constants between."""
+    if problem.base not in STRINGS or not any(problem.new):
+        return
+    wanted = _wanted(problem)
+    for steps in concatenations(wanted, _pool(problem, wanted)):
+        yield from _spelled(steps)
+
+
+def _pool(problem: Problem, wanted: tuple[str, ...]) -> list[Piece]:
+    pieces: list[Piece] = []
+    for base in _bases(problem):
+        steps: list[TextOp] = [*WHOLE, *cuts(base.values, wanted), *(replacing(*pair) for pair in _SEPARATORS)]
+        for piece in (base, *(base.then(step) for step in steps if None not in base.values)):
+            pieces.append(piece)
+            pieces += [piece.then(case) for case in CASES if piece is not base and None not in piece.values]
+    places = _examples(problem)
+    for item in problem.inputs:
+        if not item.is_text and None not in (values := tuple(item.texts[place] for place in places)):
+            pieces += _from_other(item, [value or "" for value in values], wanted)
+    first = wanted[0]
+    return _distinct([piece for piece in pieces if piece.values[0] is not None and piece.values[0] in first])
+
+
+def _from_other(item: Input, values: list[str], wanted: tuple[str, ...]) -> Iterator[Piece]:
+    if item.is_number:
+        yield _piece(values, item.term, item.cost)
+        if item.is_integer and not any(value.startswith("-") for value in values):
+            for width in range(2, 9):
+                shown = tuple(value.rjust(width, "0") for value in values)
+                if shown[0] in wanted[0] and max(map(len, values)) <= width:
+                    yield _piece(shown, call("to_char", item.term, raw(f"'FM{'0' * width}'")), item.cost + 14 + width)
+    elif item.base == "boolean":
+        yield _piece([{"t": "true", "f": "false"}[value] for value in values], item.term, item.cost)
+    elif item.is_time and all(value[:4].isdigit() for value in values):
+        moments = [datetime.fromisoformat(value) for value in values]
+        for lines in zip(*(list(date_formats(moment)) for moment in moments), strict=True):
+            yield _dated(item, lines[0][0], tuple(text for _, text in lines))
+    elif item.base == "uuid":
+        yield _piece(values, item.term, item.cost)
+
+
+def _dated(item: Input, pattern: str, values: tuple[str, ...]) -> Piece:
+    term = call("to_char", item.term, raw(f"'{pattern}'"))
+    return Piece(values, lambda: term, item.cost + 12 + len(pattern))
+
+
+def _spelled(steps: tuple[Step, ...]) -> Iterator[Term]:
+    terms = [quoted(step.text) if isinstance(step, Constant) else step.build() for step in steps]
+    merged = _merge_formats(terms, [isinstance(step, Constant) for step in steps])
+    for line in (merged, terms) if len(merged) < len(terms) else (terms,):
+        term = line[0]
+        for following in line[1:]:
+            term = op(term, "||", following)
+        yield term
+        if len(line) == 1 and term.prec < Prec.ATOM:
+            yield cast(term, "text")
+
+
+def _merge_formats(terms: Sequence[Term], constant: Sequence[bool]) -> list[Term]:
+    """Neighbouring to_char of one column, and the constants beside them, as one to_char."""
+    merged: list[Term] = []
+    for term, plain in zip(terms, constant, strict=True):
+        pattern = _pattern_of(term)
+        before = _pattern_of(merged[-1]) if merged else None
+        if before is not None and pattern is not None and before[0] == pattern[0]:
+            merged[-1] = _formatted(before[0], before[1] + pattern[1])
+        elif before is not None and plain:
+            merged[-1] = _formatted(before[0], before[1] + _verbatim(term))
+        else:
+            merged.append(term)
+    for place in range(len(merged) - 1):
+        pattern = _pattern_of(merged[place + 1])
+        if pattern is not None and merged[place] in [t for t, plain in zip(terms, constant, strict=True) if plain]:
+            merged[place : place + 2] = [_formatted(pattern[0], _verbatim(merged[place]) + pattern[1])]
+            break
+    return merged
+
+
+def _pattern_of(term: Term) -> tuple[Term, str] | None:
+    """The argument and the pattern of a to_char of a time."""
+    parts = term.parts
+    if len(parts) < 6 or parts[0] != "to_char" or not isinstance(parts[-2], str) or parts[-2].startswith("'FM0"):
+        return None
+    return Term(parts[2:-3]), parts[-2][1:-1]
+
+
+def _verbatim(term: Term) -> str:
+    text = str(term.parts[0])[1:-1]
+    return f'"{text}"' if any(character.isalpha() for character in text) else text
+
+
+def _formatted(argument: Term, pattern: str) -> Term:
+    return call("to_char", argument, raw(f"'{pattern}'"))

@@ -1,0 +1,190 @@
+"""Dates and times: shifts by a constant or by a column, truncation, casts, differences."""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from emit.literal import literal
+from emit.term import Term, call, cast, op, raw
+from encoder.assignment.problem import TIMES, Floats, Input, Problem, literal_term, quoted, short_type
+
+_DAY = 86_400_000_000
+
+
+def shifts(problem: Problem) -> Iterator[Term]:
+    """A time plus a constant, in days, clock time or months; also after truncation."""
+    if problem.base not in TIMES:
+        return
+    for item in problem.inputs:
+        if item.is_time and _same_nulls(problem, item):
+            yield from _shifted(problem, item.term, item.base, item.numbers)
+            for term, base, values in _truncated(item):
+                if np.array_equal(values, item.numbers, equal_nan=True):
+                    continue
+                yield from _shifted(problem, term, base, values)
+                if problem.base == "timestamp with time zone" and base == problem.base:
+                    yield Term((*term.parts[:-1], ",'utc')"))
+    for item in problem.inputs:
+        if item.is_text:
+            yield from _read(problem, item)
+
+
+def _same_nulls(problem: Problem, item: Input) -> bool:
+    return bool((np.isnan(item.numbers) == np.isnan(problem.numbers)).all() and not np.isnan(item.numbers).all())
+
+
+def _shifted(problem: Problem, term: Term, base: str, values: Floats) -> Iterator[Term]:
+    known = ~np.isnan(values)
+    difference = (problem.numbers - values)[known]
+    if problem.base == "date" and base != "date":
+        difference = (problem.numbers - np.floor(values / _DAY) * _DAY)[known]
+    if not difference.any():
+        yield term
+        if base != problem.base:
+            yield cast(term, short_type(problem.base))
+        return
+    if np.ptp(difference) == 0:
+        yield from _plus(term, base, int(difference[0]))
+    months = {_months(a, b) for a, b in zip(values[known].tolist(), problem.numbers[known].tolist(), strict=True)}
+    if len(months) == 1 and (count := months.pop()):
+        text = f"{abs(count) // 12} years" if count % 12 == 0 else f"{abs(count)} mons"
+        yield op(term, "+" if count > 0 else "-", _interval(text, base == "date"))
+
+
+def _plus(term: Term, base: str, shift: int) -> Iterator[Term]:
+    sign = "+" if shift > 0 else "-"
+    days, rest = divmod(abs(shift), _DAY)
+    if base == "date" and not rest:
+        yield op(term, sign, raw(str(days)))
+        return
+    for text in _spelled(abs(shift)):
+        yield op(term, sign, _interval(text, base == "date"))
+
+
+def _spelled(length: int) -> list[str]:
+    """A length of time in microseconds as days and as clock time, what there is of both."""
+    hours, rest = divmod(length, 3_600_000_000)
+    minutes, rest = divmod(rest, 60_000_000)
+    seconds = rest / 1_000_000
+    clock = f"{hours:02}:{minutes:02}:{seconds:09.6f}".rstrip("0").rstrip(".")
+    return [clock] if length % _DAY else [f"{length // _DAY} days", clock]
+
+
+def _interval(text: str, typed: bool) -> Term:
+    """A literal of an interval; beside a date it has to tell its type."""
+    return literal_term(literal(text, "interval", context="bare" if typed else "compare"))
+
+
+def _months(before: float, after: float) -> int | None:
+    """The months between, if adding them (clipped to the month's end) gives exactly `after`."""
+    a, b = _moment(before), _moment(after)
+    if a is None or b is None:
+        return None
+    count = (b.year - a.year) * 12 + b.month - a.month
+    day = min(a.day, calendar.monthrange(b.year, b.month)[1])
+    return count if a.replace(year=b.year, month=b.month, day=day) == b else None
+
+
+def _moment(value: float) -> datetime | None:
+    try:
+        return datetime(2000, 1, 1) + timedelta(microseconds=value)
+    except (OverflowError, ValueError):
+        return None
+
+
+def _truncated(item: Input) -> Iterator[tuple[Term, str, Floats]]:
+    moments = [None if np.isnan(value) else _moment(value) for value in item.numbers.tolist()]
+    if any(moment is None and text is not None for moment, text in zip(moments, item.texts, strict=True)):
+        return
+
+    def line(function: Callable[[datetime], datetime]) -> Floats:
+        origin = datetime(2000, 1, 1)
+        return np.array(
+            [np.nan if m is None else (function(m) - origin) / timedelta(microseconds=1) for m in moments]
+        )
+
+    def day(moment: datetime) -> datetime:
+        return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+    base = "timestamp with time zone" if item.base == "date" else item.base
+    if item.base != "date":
+        yield cast(item.term, "date"), "date", line(day)
+    for unit, function in (
+        ("d", day),
+        ("mon", lambda m: day(m).replace(day=1)),
+        ("y", lambda m: day(m).replace(day=1, month=1)),
+        ("h", lambda m: m.replace(minute=0, second=0, microsecond=0)),
+        ("m", lambda m: m.replace(second=0, microsecond=0)),
+        ("s", lambda m: m.replace(microsecond=0)),
+        ("w", lambda m: day(m) - timedelta(days=m.weekday())),
+        ("qtr", lambda m: day(m).replace(day=1, month=(m.month - 1) // 3 * 3 + 1)),
+    ):
+        if item.base != "date" or unit in ("mon", "y", "w", "qtr"):
+            yield call("date_trunc", quoted(unit), item.term), base, line(function)
+
+
+def scaled_shifts(problem: Problem) -> Iterator[Term]:
+    """A time plus a number of units that another column tells."""
+    if problem.base not in TIMES:
+        return
+    times = [item for item in problem.inputs if item.is_time and _same_nulls(problem, item)]
+    numbers = [item for item in problem.inputs if item.is_number]
+    for item in times:
+        shift = problem.numbers - item.numbers
+        for other in numbers:
+            with np.errstate(all="ignore"):
+                ratio = shift / other.numbers
+            usable = ratio[np.isfinite(ratio)]
+            still = np.nan_to_num(shift[~np.isfinite(ratio)])
+            if len(usable) < 2 or still.any() or abs(np.ptp(usable)) > 1 or abs(usable[0]) < 1:
+                continue
+            sign = "+" if usable[0] > 0 else "-"
+            if item.base == "date" and round(abs(usable[0])) == _DAY:
+                yield op(item.term, sign, other.term)
+                continue
+            for text in _spelled(abs(round(usable[0])))[:1]:
+                yield op(item.term, sign, op(other.term, "*", _interval(text, True)))
+    for i, a in enumerate(times):
+        for b in times[:i]:
+            for name, function in (("greatest", np.fmax), ("least", np.fmin)):
+                if np.array_equal(function(a.numbers, b.numbers), problem.numbers, equal_nan=True):
+                    yield call(name, b.term, a.term)
+
+
+def _read(problem: Problem, item: Input) -> Iterator[Term]:
+    """A text column that spells the time."""
+    texts = [(text, new) for text, new in zip(item.texts, problem.new, strict=True) if text is not None]
+    if texts and all(new is not None and text[:10] == new[:10] for text, new in texts):
+        yield cast(item.term, short_type(problem.base))
+
+
+def differences(problem: Problem) -> Iterator[Term]:
+    """The days or the interval between two times."""
+    number = problem.base in ("integer", "bigint", "smallint", "numeric")
+    if not number and problem.base != "interval":
+        return
+    times = [item for item in problem.inputs if item.is_time]
+    for a in times:
+        for b in times:
+            if a is b:
+                continue
+            if not number:
+                yield op(a.term, "-", b.term)
+                continue
+            days = np.floor(a.numbers / _DAY) - np.floor(b.numbers / _DAY)
+            if np.array_equal(days, problem.numbers, equal_nan=True):
+                left = a.term if a.base == "date" else cast(a.term, "date")
+                right = b.term if b.base == "date" else cast(b.term, "date")
+                yield op(left, "-", right)
+
+
+def parts(problem: Problem) -> Iterator[Term]:
+    """Times of day out of timestamps; texts of times are the concatenations' work."""
+    if problem.base == "time without time zone":
+        for item in problem.inputs:
+            if item.is_time:
+                yield item.term

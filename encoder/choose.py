@@ -1,0 +1,41 @@
+"""One call for a WHERE: all atom families together, with their shares of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from encoder.budget import Budget
+from encoder.context import Context
+from encoder.frame import State
+from encoder.selection import children, groups, relatives, trees
+from encoder.selection.model import Labels, MaskedAtom, Selection
+from encoder.selection.search import find_selections
+from stream.model import TableName
+
+_Family: TypeAlias = Callable[..., Iterator[MaskedAtom]]
+
+_FAMILIES: tuple[_Family, ...] = (children.atoms, groups.atoms, trees.atoms, relatives.atoms)
+
+# Counted work by default: cells for each further family, thousands of cells for the search itself.
+_FAMILY_CELLS = 4_000_000
+_SEARCH_UNITS = 20_000
+
+
+def select(context: Context, table: TableName, labels: Labels, *, share: float = 1.0, keep: int = 8) -> list[Selection]:
+    """Selections for `labels`, the shortest first; `share` is the part of the usual work that it is worth."""
+    state: State = context.state
+    extra: list[MaskedAtom] = []
+    if labels.must_not.any():
+        for family in _FAMILIES:
+            budget = Budget(int(context.effort.units(_FAMILY_CELLS) * share))
+            extra += family(state, table, labels, budget, context.timezone)
+    return find_selections(
+        state,
+        table,
+        labels,
+        budget=Budget(int(context.effort.units(_SEARCH_UNITS) * share)),
+        timezone=context.timezone,
+        keep=keep,
+        extra_atoms=extra,
+    )
