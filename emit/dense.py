@@ -51,16 +51,18 @@ def bitmap(bits: Bits, free: Bits) -> str:
     return bytea(values)
 
 
-def code_points(values: Sequence[int]) -> str | None:
+def code_points(values: Sequence[int] | NDArray[np.int64]) -> str | None:
     """A string constant whose characters have these code points; None if one of them is none."""
-    if not all(is_code_point(value) for value in values):
+    numbers = np.asarray(values, dtype=np.int64)
+    if not are_code_points(numbers):
         return None
-    return quote("".join(map(chr, values)))
+    return quote("".join(map(chr, numbers.tolist())))
 
 
-def is_code_point(value: int) -> bool:
-    """Whether PostgreSQL's chr() knows this character."""
-    return 0 < value <= _LAST_CODE_POINT and not _SURROGATES[0] <= value <= _SURROGATES[1]
+def are_code_points(numbers: NDArray[np.int64]) -> bool:
+    """Whether PostgreSQL's chr() has a character for each of them."""
+    surrogates = (numbers >= _SURROGATES[0]) & (numbers <= _SURROGATES[1])
+    return not ((numbers <= 0) | (numbers > _LAST_CODE_POINT) | surrogates).any()
 
 
 def utf8_bytes(values: NDArray[np.int64]) -> int:

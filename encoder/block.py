@@ -9,14 +9,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from encoder.candidate import Candidate, Element, bytes_of, elements
 from encoder.context import Context
 from encoder.delete import delete_candidates
 from encoder.effect import Effect, RowTuple, TableEffect, table_effects
+from encoder.floor import floor_candidates
+from encoder.guard import guarded
 from encoder.insert import insert_candidates
 from encoder.sharing import shared_candidates
-from encoder.update import UpdateSearch
+from encoder.update import update_candidates
 from solver.problem import Budget as SolverBudget
 from solver.problem import Candidate as Choice
 from solver.problem import CoverProblem, NoSolution
@@ -54,10 +57,11 @@ def block_candidates(context: Context, owed: Effect, order: Order) -> tuple[list
     parts = table_effects(context.catalog, owed, order)
     found: list[Candidate] = []
     for part in parts:
-        found += delete_candidates(context, parts, part)
-        found += UpdateSearch(context, parts, part).candidates()
-        found += insert_candidates(context, parts, part)
-    found += shared_candidates(context, parts, found)
+        found += floor_candidates(context, parts, part)
+        for search in (delete_candidates, update_candidates, insert_candidates):
+            what = f"{search.__name__} of {part.table.name}"
+            found += guarded(context.lab.session, what, partial(search, context, parts, part))
+    found += guarded(context.lab.session, "shared selections", partial(shared_candidates, context, parts, found))
     return parts, found
 
 

@@ -6,32 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from emit.render import render
-from encoder import literals
 from encoder.candidate import Candidate
 from encoder.choose import select
 from encoder.context import Context
 from encoder.effect import TableEffect, key_of
-from encoder.proof import prove, try_statements
+from encoder.proof import prove
 from encoder.selection.model import Labels, Selection
 from encoder.statements import deletes
 
 
 def delete_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:
-    """Proved candidates for all deletes of `effect`; the literal one is among them."""
-    table = effect.table
+    """The shortest proved statement that deletes all of `effect`'s deletes by a condition."""
     if not effect.deletes:
         return []
-    target = frozenset((table.name, "D", row, None) for row in effect.deletes)
-    frame = context.state.frame(table.name)
-    plain = [
-        render(statement) for statement in literals.delete_rows(table, effect.deletes, frame, context.timezone)
-    ]
-    found = [try_statements(context, owed, plain, "literal")[0]]
+    target = frozenset((effect.table.name, "D", row, None) for row in effect.deletes)
     selections = delete_selections(context, effect)
-    if selections:
-        found.append(prove(context, owed, target, deletes(context, table, selections), "delete"))
-    return [candidate for candidate in found if candidate is not None]
+    found = prove(context, owed, target, deletes(context, effect.table, selections), "delete")
+    return [found] if found is not None else []
 
 
 def delete_selections(context: Context, effect: TableEffect) -> list[Selection]:

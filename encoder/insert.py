@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from emit.render import render
-from encoder import literals
 from encoder.budget import Budget
 from encoder.candidate import Candidate, Element
 from encoder.context import Context
 from encoder.effect import TableEffect
 from encoder.insertion.model import DriverRows, InsertGoal, Proposal, Sequences
 from encoder.insertion.search import propose_inserts
-from encoder.proof import prove, try_statements
+from encoder.proof import prove
 
 
 def insert_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:
-    """Proved candidates for all inserts of `effect`: the shortest of all, the shortest that moves no
-    sequence, and the plain literal one."""
-    table = effect.table
+    """Proved candidates for all inserts of `effect`: the shortest of all, and the shortest that moves no
+    sequence."""
     if not effect.inserts:
         return []
     target = insert_elements(effect)
-    plain = render(literals.insert_rows(table, effect.inserts, context.timezone))
-    found = [try_statements(context, owed, [plain], "literal")[0]]
     proposals = propose(context, effect)
     with_sequences = [proposal.statement for proposal in proposals if proposal.uses_sequences]
     without = [proposal.statement for proposal in proposals if not proposal.uses_sequences]
-    for statements in (with_sequences, without):
-        found.append(prove(context, owed, target, statements, "insert"))
+    found = [prove(context, owed, target, statements, "insert") for statements in (with_sequences, without)]
     return [candidate for candidate in found if candidate is not None]
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from emit.term import Update
 from encoder import literals
 from encoder.assignment.evaluate import ABSENT, evaluate
 from encoder.assignment.model import Expression
@@ -58,6 +57,11 @@ class Group:
         return tuple(after[place] for _, after in self.pairs)
 
 
+def update_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:
+    """See UpdateSearch.candidates."""
+    return UpdateSearch(context, owed, effect).candidates()
+
+
 class UpdateSearch:
     """The search for one table's updates in one state."""
 
@@ -73,13 +77,12 @@ class UpdateSearch:
         self._index = self.frame.index
 
     def candidates(self) -> list[Candidate]:
-        """Proved candidates; together they cover every updated cell at least by literals."""
-        found = list(self._literal_candidates())
+        """Proved candidates by expressions and conditions, for all updated rows and for parts of them."""
         if not self.table.row_key or not self.effect.updates:
-            return found
+            return []
         whole = self.whole()
-        found += self._attempt(whole)
-        clusters = self._clusters(whole)
+        found = self._attempt(whole)
+        clusters = self.clusters(whole)
         best = min((c.size for c in found if whole.elements(self.effect) <= c.covers), default=None)
         for family in clusters:
             # Splitting pays only if the heads of the statements alone leave something to gain.
@@ -91,7 +94,7 @@ class UpdateSearch:
                 if not made:
                     for part in self._value_groups(group):
                         found += self._attempt(part)
-        if best is None or not any(c.kind != "literal" and whole.elements(self.effect) <= c.covers for c in found):
+        if best is None:
             for part in self._value_groups(whole):
                 found += self._attempt(part)
         return found
@@ -121,7 +124,7 @@ class UpdateSearch:
             places = tuple(sorted({p for before, after in pairs for p in literals.changed_places(before, after)}))
         return Group(tuple(row for row, _ in chosen), tuple(pair for _, pair in chosen), places)
 
-    def _clusters(self, whole: Group) -> list[list[Group]]:
+    def clusters(self, whole: Group) -> list[list[Group]]:
         """Two ways to split: columns that change in the same rows, each such set of columns with its
         rows; and the rows that change in exactly the same columns."""
         by_rows: dict[tuple[int, ...], list[int]] = {}
@@ -229,30 +232,6 @@ class UpdateSearch:
                 if value not in (old, ABSENT) and not (row in after and after[row][place] == value):
                     free[row] = False
         return free
-
-    # -- the floor
-
-    def _literal_candidates(self) -> Iterator[Candidate]:
-        """Grouped equal changes, and a join to VALUES where rows differ; trusted where no trigger is."""
-        pairs = self.effect.updates
-        if not pairs:
-            return
-        for statement, members in literals.grouped_updates(self.table, pairs, self.context.timezone):
-            group = self._group(members, None)
-            candidate = self._prove_literal(statement, group)
-            if candidate is not None:
-                yield candidate
-        whole = self._group(pairs, None)
-        for group in (whole, *itertools.chain.from_iterable(self._clusters(whole))):
-            if len(group.rows) < 2:
-                continue
-            values = literals.values_update(self.table, group.pairs, group.places, self.context.timezone)
-            candidate = self._prove_literal(values, group) if values is not None else None
-            if candidate is not None:
-                yield candidate
-
-    def _prove_literal(self, statement: Update, group: Group) -> Candidate | None:
-        return prove(self.context, self.owed, group.elements(self.effect), [statement], "literal")
 
 
 def _combinations(choices: Sequence[Sequence[Assignment]]) -> Iterator[tuple[Assignment, ...]]:

@@ -345,6 +345,14 @@ def range_bound(rng: random.Random, s: Subject) -> Term | None:
     return op(call(rng.choice(("upper", "lower")), s.term), rng.choice("<>"), test)
 
 
+def range_holds(rng: random.Random, s: Subject) -> Term | None:
+    bounds = re.findall(r"[^\[\](),\"]+", s.value(rng) or "")
+    if not bounds or s.column.base not in ("daterange", "int4range"):
+        return None
+    element = "date" if s.column.base == "daterange" else "int"
+    return op(s.term, "@>", cast(raw(quote(rng.choice(bounds))), element))
+
+
 _ANY: tuple[Shape, ...] = (equal, unequal, among, not_among, null)
 _ORDERED: tuple[Shape, ...] = (*_ANY, above_or_below, above_or_below, within)
 _NUMBER: tuple[Shape, ...] = (*_ORDERED, to_other, with_arithmetic)
@@ -364,7 +372,7 @@ _BY_KIND: dict[str, tuple[Shape, ...]] = {
     "E": (equal, unequal, among, not_among, null, above_or_below),
     "A": _ARRAY,
     "I": _NETWORK,
-    "R": (null, range_bound, equal),
+    "R": (null, range_bound, range_holds, equal),
     "T": (null, above_or_below),
     "V": (null, equal, unequal),
 }

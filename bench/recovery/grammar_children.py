@@ -11,7 +11,7 @@ from bench.recovery.atoms import condition
 from bench.recovery.model import Draw
 from bench.recovery.selection import Selection, drawn
 from bench.recovery.world import World, constant, pick
-from emit.term import Query, Source, Term, call, conjoin, in_query, op, raw, ref, subquery
+from emit.term import Query, Source, Term, call, conjoin, in_query, is_null, op, raw, ref, subquery
 from scratch.catalog import ForeignKey, Table
 
 CHILD = "child"
@@ -57,7 +57,7 @@ def exists(rng: random.Random, kin: Kin) -> Term | None:
     column = kin.table.by_name[kin.key.columns[0]]
     if not yes and not column.not_null:
         # One NULL in its list makes NOT IN true of nothing.
-        given = op(kin.reference, ">", raw("0" if column.kind == "N" else "''"))
+        given = op(kin.reference, ">", raw("0")) if column.kind == "N" else is_null(kin.reference, yes=False)
         test = given if test is None else conjoin([given, test])
     return kin.listed(test, yes)
 

@@ -11,7 +11,7 @@ from bench.recovery.model import Draw
 from bench.recovery.selection import shortest
 from bench.recovery.world import World, constant, pick
 from emit.literal import identifier, quote
-from emit.term import Insert, Query, Source, SourceKey, Term, cast, conjoin, op, raw, ref
+from emit.term import Insert, Query, Source, SourceKey, Term, cast, conjoin, op, raw, ref, separate
 from scratch.catalog import ALWAYS, Column, Table
 
 Sources = Mapping[SourceKey, Table]
@@ -185,6 +185,26 @@ def one_side(rng: random.Random, world: World) -> Draw | None:
     return Draw((sql,), "insert", "one_side", 1)
 
 
+def values_by_table(rng: random.Random, world: World) -> Draw | None:
+    """Every selected row with each of a few fixed ones."""
+    table = pick(rng, pairs(world))
+    if table is None:
+        return None
+    first, second = rng.sample(world.foreign_keys(table), 2)
+    left, column = world.catalog[first.target], table.by_name[second.columns[0]]
+    ids = world.coded(world.catalog[second.target], world.catalog[second.target].by_name[second.target_columns[0]])
+    few = [constant(column, value) for value in rng.sample(ids.values, min(len(ids.values), rng.randint(2, 4)))]
+    listed = Term(("(VALUES", *separate([Term(("(", *value.parts, ")")) for value in few]), ")"))
+    selection, filled = grammar_own.select(rng, world, left), fill(rng, world, table, {(): left})
+    if selection is None or filled is None or column.name not in filled[0]:
+        return None
+    filled[1][filled[0].index(column.name)] = Term(("v",))
+    order = Term((*ref((), first.target_columns[0]).parts, ",", "v"))
+    sources = [world.source(left.name), Source("values", listed, ("v",), "x", ("v",))]
+    sql = insert(world, table, filled, sources, selection.nested, order, raw("ON CONFLICT DO NOTHING"))
+    return Draw((sql,), "insert", "values_by_table", 2)
+
+
 def series(rng: random.Random, world: World) -> Draw | None:
     """A run of numbered rows."""
     table = rng.choice(receivers(world))
@@ -249,7 +269,7 @@ def upsert(rng: random.Random, world: World) -> Draw | None:
 
 
 _SHAPES: tuple[Callable[[random.Random, World], Draw | None], ...] = (
-    one_table, one_table, join, cross, one_side, series, copies, upsert,
+    one_table, one_table, join, cross, one_side, values_by_table, series, copies, upsert,
 )  # fmt: skip
 
 

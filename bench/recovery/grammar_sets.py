@@ -177,7 +177,8 @@ def logic(rng: random.Random, world: World, table: Table) -> Assigned | None:
     if column is None or column.base in ("json", "jsonb", "point"):
         return None
     term, rule = own(column), grammar_own.select(rng, world, table)
-    values = [constant(column, v, assign=True) for _ in range(2) if (v := world.value(rng, table, column)) is not None]
+    drawn = [world.value(rng, table, column) for _ in range(2)]
+    values = [constant(column, value) for value in drawn if value is not None]
     ways: list[Term] = []
     if column.kind == "B":
         ways.append(negate(term))
@@ -193,8 +194,8 @@ def logic(rng: random.Random, world: World, table: Table) -> Assigned | None:
         if rule is not None:
             ways.append(_case([(rule.nested, values[0])], term))
     by = pick(rng, [c for c in table.columns if c.kind in ("E", "S") and len(world.coded(table, c).values) < 9])
-    if by is not None and len(values) == 2:
-        labels = world.coded(table, by).values
+    labels = world.coded(table, by).values if by is not None else ()
+    if by is not None and labels and len(values) == 2:
         arms = [
             part
             for label in labels[:3]
@@ -256,9 +257,14 @@ def aggregate(rng: random.Random, world: World, table: Table) -> Assigned | None
         ways += [call(rng.choice(("min", "max")), ref("child", inner.name))]
         if column.kind == "N":
             ways.append(call(rng.choice(("sum", "avg")), ref("child", inner.name)))
-        if column.base in _TEXTS and child.row_key:
-            order = separate([ref("child", name) for name in child.row_key])
+        order = separate([ref("child", name) for name in child.row_key])
+        if column.base in _TEXTS and order:
             ways.append(Term(("string_agg(", *ref("child", inner.name).parts, ",", "', '", "ORDER BY", *order, ")")))
+    listed = pick(rng, [c for c in child.columns if column.base in ("jsonb", f"{c.base}[]")])
+    if listed is not None and child.row_key:
+        name = "jsonb_agg(" if column.base == "jsonb" else "array_agg("
+        order = separate([ref("child", key_column) for key_column in child.row_key])
+        ways.append(Term((name, *ref("child", listed.name).parts, "ORDER BY", *order, ")")))
     if not ways:
         return None
     query = Query((rng.choice(ways),), (world.source(child.name, "child"),), where)
@@ -352,9 +358,20 @@ def single(family: str) -> Callable[[random.Random, World], Draw | None]:
     return grammar
 
 
+def swap(rng: random.Random, world: World, table: Table) -> Draw | None:
+    """Two columns of one type change places."""
+    first = pick(rng, world.settable(table))
+    second = pick(rng, [c for c in world.settable(table) if first and c.base == first.base and c is not first])
+    if first is None or second is None:
+        return None
+    return _assign(rng, world, table, [(first, own(second), ()), (second, own(first), ())], "set_several", "swap")
+
+
 def several(rng: random.Random, world: World) -> Draw | None:
     """Two or three columns of one statement, each with its own expression."""
     table = world.table(rng)
+    if rng.random() < 0.1:
+        return swap(rng, world, table)
     sets: dict[str, Assigned] = {}
     names: list[str] = []
     for _ in range(rng.choice((2, 2, 3))):

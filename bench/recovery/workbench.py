@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import psycopg
 
@@ -37,11 +37,13 @@ class Workbench:
     captured statement gets a fresh one.
     """
 
-    def __init__(self, admin_dsn: str, template: str, name: str, look_dsn: str, state_dsn: str) -> None:
+    def __init__(self, admin_dsn: str, template: str, name: str, look_dsn: str, stack: ExitStack) -> None:
         self._admin_dsn = admin_dsn
         self._template = template
         self._name = name
-        self.state_dsn = state_dsn
+        self._stack = stack
+        self._states = 0
+        self._state_dsn = self._fresh_state()
         self._session = connect(look_dsn)
         self.catalog = read_catalog(self._session)
         self.world = World(self.catalog, State(self._session, self.catalog))
@@ -50,11 +52,8 @@ class Workbench:
     @contextmanager
     def open(cls, admin_dsn: str, template: str, name: str) -> Iterator[Workbench]:
         """`name` starts the names of the databases, and is unique to a worker."""
-        with (
-            cloned(admin_dsn, template, f"{name}_look") as look,
-            cloned(admin_dsn, template, f"{name}_state") as state,
-        ):
-            bench = cls(admin_dsn, template, name, look, state)
+        with cloned(admin_dsn, template, f"{name}_look") as look, ExitStack() as stack:
+            bench = cls(admin_dsn, template, name, look, stack)
             try:
                 yield bench
             finally:
@@ -86,9 +85,11 @@ class Workbench:
         started = time.perf_counter()
         script, error, exact = "", "", False
         try:
-            script = _body(optimizer(self.state_dsn, done.changes))
+            script = _body(optimizer(self._state_dsn, done.changes))
         except Exception as failure:  # whatever it is, the report shall have it
             error = f"{type(failure).__name__}: {failure}".splitlines()[0]
+            # Who knows in what state it left its database.
+            self._state_dsn = self._fresh_state()
         seconds = time.perf_counter() - started
         if not error:
             replayed = self.capture(script)
@@ -106,6 +107,10 @@ class Workbench:
             except (CaptureError, StreamError) as error:
                 return str(error)
         return [change for transaction in found for change in transaction.changes]
+
+    def _fresh_state(self) -> str:
+        self._states += 1
+        return self._stack.enter_context(cloned(self._admin_dsn, self._template, f"{self._name}_state{self._states}"))
 
     def _runs(self, draw: Draw) -> bool:
         """Whether the draw runs, does something to few rows, and not to all rows of its table."""

@@ -120,10 +120,13 @@ class Bench:
             found.append(line)
         return found
 
-    def every_value(self, term: Term, column: Column, environment: Environment) -> list[Value]:
-        """The values of `term` in all rows, with ERROR where it raises."""
-        found: list[Value] = [ERROR] * self.count
-        pending = [list(range(self.count))]
+    def every_value(
+        self, term: Term, column: Column, environment: Environment, within: Sequence[int] | None = None
+    ) -> list[Value]:
+        """The values of `term` in the rows (the first ones, `within`, or all), with ERROR where it raises."""
+        every = list(range(self.count) if within is None else within)
+        found: list[Value] = [ERROR] * len(every)
+        pending = [every]
         failures = 0
         while pending and failures < _FAILURES:
             places = pending.pop()

@@ -10,7 +10,7 @@ import numpy as np
 
 from emit.literal import literal
 from emit.term import Term, call, cast, op, raw
-from encoder.assignment.problem import TIMES, Floats, Input, Problem, literal_term, quoted, short_type
+from encoder.assignment.problem import TIMES, Floats, Input, Problem, quoted, short_type
 
 _DAY = 86_400_000_000
 
@@ -52,7 +52,7 @@ def _shifted(problem: Problem, term: Term, base: str, values: Floats) -> Iterato
     months = {_months(a, b) for a, b in zip(values[known].tolist(), problem.numbers[known].tolist(), strict=True)}
     if len(months) == 1 and (count := months.pop()):
         text = f"{abs(count) // 12} years" if count % 12 == 0 else f"{abs(count)} mons"
-        yield op(term, "+" if count > 0 else "-", _interval(text, base == "date"))
+        yield _moved(term, base, count > 0, text)
 
 
 def _plus(term: Term, base: str, shift: int) -> Iterator[Term]:
@@ -62,7 +62,7 @@ def _plus(term: Term, base: str, shift: int) -> Iterator[Term]:
         yield op(term, sign, raw(str(days)))
         return
     for text in _spelled(abs(shift)):
-        yield op(term, sign, _interval(text, base == "date"))
+        yield _moved(term, base, shift > 0, text)
 
 
 def _spelled(length: int) -> list[str]:
@@ -74,9 +74,21 @@ def _spelled(length: int) -> list[str]:
     return [clock] if length % _DAY else [f"{length // _DAY} days", clock]
 
 
+def _moved(term: Term, base: str, later: bool, text: str) -> Term:
+    """`term` and the interval `text` after or before it."""
+    if base != "date":
+        return op(term, "+" if later else "-", _interval(text, False))
+    if later:
+        return op(_interval(text, True), "+", term)
+    return op(term, "-", cast(_interval(text, False), "interval"))
+
+
 def _interval(text: str, typed: bool) -> Term:
     """A literal of an interval; beside a date it has to tell its type."""
-    return literal_term(literal(text, "interval", context="bare" if typed else "compare"))
+    if not typed:
+        return raw(literal(text, "interval", context="compare"))
+    # The word after such a literal would be read as its unit by sqlglot, so an operator has to follow.
+    return raw("interval" + literal(text, "interval", context="compare"))
 
 
 def _months(before: float, after: float) -> int | None:
@@ -147,7 +159,7 @@ def scaled_shifts(problem: Problem) -> Iterator[Term]:
                 yield op(item.term, sign, other.term)
                 continue
             for text in _spelled(abs(round(usable[0])))[:1]:
-                yield op(item.term, sign, op(other.term, "*", _interval(text, True)))
+                yield op(item.term, sign, op(_interval(text, True), "*", other.term))
     for i, a in enumerate(times):
         for b in times[:i]:
             for name, function in (("greatest", np.fmax), ("least", np.fmin)):

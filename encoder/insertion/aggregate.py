@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 
@@ -19,10 +19,11 @@ from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, NUMBER, class_of
 from encoder.insertion.task import CELLS, From, Task, order_by
 from encoder.selection.lower import lower
-from encoder.selection.model import Labels
+from encoder.selection.model import Labels, Mask
 from scratch.catalog import Table
 from stream.model import Value
 
+_MAX_TABLES = 2
 _Groups: TypeAlias = dict[tuple[Value, ...], list[int]]
 _Fold: TypeAlias = Callable[[Iterable[Decimal]], Decimal]
 
@@ -33,12 +34,22 @@ def aggregate_proposals(task: Task) -> Iterator[Proposal]:
     numbers = [s for s in varying if class_of(s.column) in (INT, NUMBER) and not _is_key(task, s)]
     if task.count < 2:
         return
+    found: list[_Grouped] = []
     for name in task.state.catalog:
         table = task.state.catalog[name]
         pairs = {s.name: names[0] for s in task.slots if s.explicit and (names := _readable(task, s, table))}
-        groups = [s for s in varying if s.name in pairs and s not in numbers]
+        groups = {s.name: pairs[s.name] for s in varying if s.name in pairs and s not in numbers}
         if len(groups) + len(numbers) == len(varying) and groups:
-            yield from _over(task, table, {s.name: pairs[s.name] for s in groups}, numbers)
+            grouped = _over(task, table, groups, numbers)
+            if grouped is not None and task.may_pay({**task.constants(), **grouped.terms}, [table], grouped.selective):
+                found.append(grouped)
+    found.sort(key=lambda grouped: (grouped.selective, grouped.table.name))
+    for grouped in found[:_MAX_TABLES]:
+        labels = Labels(grouped.must, ~grouped.must)
+        for selection in task.selections(grouped.table, labels):
+            for where in lower(task.state.catalog, grouped.table.name, selection):
+                origin = From((source_of(grouped.table, ()), *where.sources), where.where)
+                yield from _statements(task, grouped, origin)
 
 
 def _is_key(task: Task, slot: Slot) -> bool:
@@ -50,45 +61,56 @@ def _readable(task: Task, slot: Slot, table: Table) -> list[str]:
     return [name for name in names if compatible(table.by_name[name], slot.column)]
 
 
-def _over(
-    task: Task, table: Table, grouping: dict[str, str], numbers: list[Slot]
-) -> Iterator[Proposal]:
+@dataclass(frozen=True)
+class _Grouped:
+    """`grouping` maps inserted columns to those of `table` that they are grouped by; `must` are the rows of the
+    wanted groups."""
+
+    table: Table
+    grouping: dict[str, str]
+    terms: dict[str, Term]
+    must: Mask
+
+    @property
+    def selective(self) -> bool:
+        return not bool(self.must.all())
+
+
+def _over(task: Task, table: Table, grouping: dict[str, str], numbers: list[Slot]) -> _Grouped | None:
     frame = task.state.frame(table.name)
     slots = {slot.name: slot for slot in task.slots}
-    if not task.budget.spend(1 + frame.size * len(grouping) // CELLS):
-        return
+    if frame.size < task.count or not task.budget.spend(1 + frame.size * len(grouping) // CELLS):
+        return None
     groups: _Groups = {}
     for row, key in enumerate(zip(*(frame.texts(column) for column in grouping.values()), strict=True)):
         groups.setdefault(key, []).append(row)
     wanted = list(zip(*(slots[name].values for name in grouping), strict=True))
     if len(set(wanted)) != len(wanted) or not all(key in groups for key in wanted):
-        return
+        return None
     members = [groups[key] for key in wanted]
     terms: dict[str, Term] = {name: ref((), column) for name, column in grouping.items()}
     for slot in numbers:
         term = _aggregate(frame, slot, members)
         if term is None:
-            return
+            return None
         terms[slot.name] = term
     must = np.zeros(frame.size, dtype=bool)
     must[[row for rows in members for row in rows]] = True
-    for selection in task.selections(table, Labels(must, ~must)):
-        for where in lower(task.state.catalog, table.name, selection):
-            origin = From((source_of(table, ()), *where.sources), where.where)
-            yield from _statements(task, terms, grouping, origin)
+    return _Grouped(table, grouping, terms, must)
 
 
 def _statements(
-    task: Task, terms: dict[str, Term], grouping: dict[str, str], origin: From
+    task: Task, grouped: _Grouped, origin: From
 ) -> Iterator[Proposal]:
+    terms, grouping = grouped.terms, grouped.grouping
     order = _order(task, grouping) if task.sequences else []
     draws = all(slot.in_step for slot in task.sequences) and order is not None
     for layout in layouts(task.slots, {**task.constants(), **terms}, draws):
         keys = [(terms[name], falls) for name, falls in order or ()]
         sort = order_by(keys, layout.select).parts if layout.uses and keys else ()
         query = Query(layout.select, origin.sources, origin.where)
-        grouped = Term((*_group_by([terms[name] for name in grouping], layout), *sort))
-        yield task.insert(layout, replace(query, tail=grouped), conflict=False, note="groups")
+        whole = Term((*_group_by([terms[name] for name in grouping], layout), *sort))
+        yield task.insert(layout, replace(query, tail=whole), conflict=False, note="groups")
         if len(terms) == len(grouping) and _keeps_types(task):
             tail = Term(sort) if sort else None
             yield task.insert(layout, replace(query, tail=tail, distinct=True), conflict=False, note="distinct")

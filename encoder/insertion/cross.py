@@ -90,6 +90,10 @@ def _product(task: Task, tables: Sequence[Link], rest: Sequence[Slot]) -> Iterat
     size = int(np.prod([side.size for side in sides]))
     if size > _MAX_PRODUCT or len(_combinations(sides)) != task.count:
         return
+    named = [link.table for link in tables]
+    selective = any(side.size < task.state.frame(t.name).size for side, t in zip(sides, named, strict=False))
+    if not task.may_pay(task.constants(), named, selective):
+        return
     holes = _holes(sides)
     if not holes or _all_there(task, sides, holes):
         yield Plan(tuple(sides), None, bool(holes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from emit.render import render
 from emit.term import Query
@@ -24,7 +25,6 @@ __all__ = ["DriverRows", "InsertGoal", "Proposal", "Sequences", "propose_inserts
 
 # How many hypotheses on the rows' origin are followed up.
 _FOLLOWED = 6
-_WIDE = 200
 
 
 def propose_inserts(
@@ -46,7 +46,9 @@ def propose_inserts(
     target = state.catalog[goal.table]
     task = Task(state, target, tuple(make_slots(state, goal, sequences)), Speller(timezone), budget, timezone)
     plain = _shortest(values_inserts(target, task.slots, task.spell), 2)
-    found = _shortest([*_literal(task), *_drawn(task, pool)], keep)
+    found = _shortest(list(_literal(task)), keep)
+    best = min((len(render(p.statement).encode()) for p in [*plain, *found]), default=1 << 60)
+    found = _shortest([*found, *_drawn(replace(task, ceiling=best), pool)], keep)
     return _shortest([*plain, *found], keep + len(plain))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,13 @@ from encoder.selection.model import Labels, Mask, Path, Selection
 from scratch.session import rows
 from stream.model import Value
 
+_MAX_ORDERS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to draw the rows: which rows to select, in which order (None for none), with ON CONFLICT
-    DO NOTHING or not; `draws` tells whether sequences then give the ids."""
+    """One way to draw the rows: which rows to select, in which order (None where it does not matter, no keys for
+    that of a plain scan), with ON CONFLICT DO NOTHING or not; `draws` tells whether sequences then give the ids."""
 
     labels: Labels
     order: Order | None
@@ -33,21 +35,29 @@ class Variant:
 
 
 def single_proposals(task: Task, link: Link) -> list[Proposal]:
-    """INSERTs whose rows are read from the rows of `link`, one each; empty where a column stays unexplained."""
+    """INSERTs whose rows are read from the rows of `link`, one each; empty where a column stays unexplained,
+    or where nothing would be shorter than what is known."""
+    frame = task.state.frame(link.table.name)
+    reads_all = len(link.rows) == (frame.size if link.pool is None or link.pool.cte is None else len(link.pool.rows))
+    known = task.constants() if task.count > 1 else {}
+    if not task.may_pay(known, [link.table], not reads_all):
+        return []
     expressed = _express(task, link)
     if expressed is None:
         return []
     terms, paths = expressed
+    tables = [link.table, *(task.state.catalog[path[-1].target] for path in sorted(paths, key=len))]
+    if not task.may_pay(terms, tables, not reads_all):
+        return []
     found: list[Proposal] = []
-    known: dict[bytes, list[Selection]] = {}
-    for variant in _variants(task, link):
+    selections: dict[bytes, list[Selection]] = {}
+    for variant in _variants(task, link, terms):
         labels = variant.labels
         key = labels.must.tobytes() + labels.must_not.tobytes()
-        if key not in known:
-            known[key] = _selections(task, link, labels)
-        for selection in known[key]:
-            for origin in task.origins(link, [selection], paths):
-                found.extend(_statements(task, link, variant, terms, origin))
+        if key not in selections:
+            selections[key] = _selections(task, link, labels)
+        for origin in task.origins(link, selections[key], paths):
+            found.extend(_statements(task, link, variant, terms, origin))
     return found
 
 
@@ -97,7 +107,7 @@ def _selections(task: Task, link: Link, labels: Labels) -> list[Selection]:
     return task.selections(link.table, labels)
 
 
-def _variants(task: Task, link: Link) -> Iterator[Variant]:
+def _variants(task: Task, link: Link, terms: Mapping[str, Term]) -> Iterator[Variant]:
     frame = task.state.frame(link.table.name)
     must = np.zeros(frame.size, dtype=bool)
     must[link.rows] = True
@@ -106,76 +116,86 @@ def _variants(task: Task, link: Link) -> Iterator[Variant]:
         inside[:] = False
         inside[link.pool.rows] = True
     strict = Labels(must, ~must & inside)
-    drawing = task.sequences
-    found = orders(task.state, link.table, link.rows) if drawing else []
-    in_step = all(slot.in_step for slot in drawing)
-    for order in [*found[:3], None] if drawing else [None]:
-        yield Variant(strict, order, False, in_step and (order is not None or _in_key_order(link)))
     free = passed_over(task.state, task.target, task.slots, link) & inside
-    if free.any():
-        yield from _with_conflicts(task, link, strict, free, found)
-
-
-def _in_key_order(link: Link) -> bool:
-    """Whether a scan of a table that was never rewritten gives the order of the stream."""
-    return bool((np.diff(link.rows) > 0).all())
-
-
-def _with_conflicts(task: Task, link: Link, strict: Labels, free: Mask, found: Sequence[Order]) -> Iterator[Variant]:
-    loose = Labels(strict.must, strict.must_not & ~free)
-    if not task.sequences:
-        yield Variant(loose, None, True, True)
+    drawing = task.sequences
+    if not drawing:
+        yield Variant(strict, None, False, True)
+        if free.any():
+            yield Variant(Labels(must, strict.must_not & ~free), None, True, True)
         return
+    explained = all(slot.name in terms for slot in drawing)
+    in_step = all(slot.in_step for slot in drawing)
+    ranked = [*orders(task.state, link.table, link.rows)[:_MAX_ORDERS], *_as_stored(link, frame.size)]
+    if in_step or _consecutive(drawing[0]):
+        for order in ranked:
+            yield Variant(strict, order, False, in_step)
+    if explained:
+        yield Variant(strict, None, False, False)
+    if free.any():
+        loose = Labels(must, strict.must_not & ~free)
+        yield from _by_gaps(task, link, loose, ranked)
+        if explained:
+            yield Variant(loose, None, True, False)
+
+
+def _as_stored(link: Link, size: int) -> list[Order]:
+    """The order of a plain scan of a table that was filled in the order of its key, if it is that of the stream."""
+    rises = bool((np.diff(link.rows) > 0).all())
+    return [Order((), np.arange(size, dtype=np.int64))] if rises else []
+
+
+def _consecutive(slot: Slot) -> bool:
+    if None in slot.values:
+        return False
+    ids = [int(value or 0) for value in slot.values]
+    return ids == list(range(ids[0], ids[0] + len(ids)))
+
+
+def _by_gaps(task: Task, link: Link, loose: Labels, ranked: Sequence[Order]) -> Iterator[Variant]:
+    """Variants with ON CONFLICT whose rows passed over have used up the ids that are missing."""
     slot = task.sequences[0]
-    if len(task.sequences) == 1 and slot.drawn is not None:
-        ids = [int(value or 0) for value in slot.values]
-        for order in found[:2]:
-            for start in (ids[0] - slot.drawn[0], None):
-                labels = by_gaps(loose, link.rows, order, ids, start)
-                if labels is not None:
-                    yield Variant(labels, order, True, start is not None)
-    yield Variant(loose, None, True, False)
+    if len(task.sequences) > 1 or None in slot.values:
+        return
+    ids = [int(value or 0) for value in slot.values]
+    start = ids[0] - slot.drawn[0] if slot.drawn is not None else None
+    for order in ranked:
+        for first in (start, None) if start is not None else (None,):
+            labels = by_gaps(loose, link.rows, order, ids, first)
+            if labels is not None:
+                yield Variant(labels, order, True, first is not None)
+                break
 
 
 def _statements(
-    task: Task, link: Link, variant: Variant, terms: dict[str, Term], origin: From
+    task: Task, link: Link, variant: Variant, terms: Mapping[str, Term], origin: From
 ) -> Iterator[Proposal]:
-    order = variant.order
-    keys = sort_keys(order) if order is not None else []
+    keys = sort_keys(variant.order) if variant.order is not None else []
     numbered = dict(terms)
     offset = _offset(task, link, variant, origin)
-    for slot in task.sequences:
-        if slot.name not in numbered and offset is not None and slot is task.sequences[0]:
-            numbered[slot.name] = row_number(keys, offset)
+    by_number = offset is not None and task.sequences[0].name not in numbered
+    if offset is not None and by_number:
+        numbered[task.sequences[0].name] = row_number(keys, offset)
     for layout in layouts(task.slots, numbered, variant.draws):
         tail = order_by(keys, layout.select) if keys and layout.uses else None
-        unordered = order is None and bool(task.sequences)
-        note = f"from {link.table.name.name}" + (" unordered" if unordered and _takes_turns(layout.select, layout.uses) else "")
+        ordered = keys or not (layout.uses or by_number)
+        note = f"from {link.table.name.name}" + ("" if ordered else " unordered")
         query = Query(layout.select, origin.sources, origin.where, tail)
         yield task.insert(layout, query, conflict=variant.conflict, note=note)
 
 
-def _takes_turns(select: Sequence[Term], uses: object) -> bool:
-    return bool(uses) or any(term.parts[0] == "row_number()OVER(" for term in select)
-
-
 def _offset(task: Task, link: Link, variant: Variant, origin: From) -> int | None:
     """What to add to the row's number to get the id; None where the ids have other gaps than the selection."""
-    if not task.sequences or (task.sequences[0].drawn is None and None in task.sequences[0].values):
+    order = variant.order
+    if order is None or not task.sequences or None in task.sequences[0].values:
         return None
     ids = [int(value or 0) for value in task.sequences[0].values]
     if not variant.conflict:
-        order = variant.order
-        if order is None and not _in_key_order(link):
-            return None
-        return ids[0] - 1 if all(b - a == 1 for a, b in zip(ids, ids[1:], strict=False)) else None
-    if variant.order is None:
-        return None
+        return ids[0] - 1 if _consecutive(task.sequences[0]) else None
     chosen = _selected(task, link, origin)
     if chosen is None or not chosen[link.rows].all():
         return None
-    ranks = np.sort(variant.order.rank[chosen])
-    places = np.searchsorted(ranks, variant.order.rank[link.rows]) + 1
+    ranks = np.sort(order.rank[chosen])
+    places = np.searchsorted(ranks, order.rank[link.rows]) + 1
     offsets = set((np.array(ids) - places).tolist())
     return int(offsets.pop()) if len(offsets) == 1 else None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
+from emit.render import render
 from emit.term import Insert, Query, Source, Term, op, raw, ref
 from encoder.assignment.model import Expression
 from encoder.assignment.search import Goal, find_expressions
@@ -14,7 +16,7 @@ from encoder.budget import Budget
 from encoder.frame import State
 from encoder.insertion.derive import plus, size_of
 from encoder.insertion.evidence import Link
-from encoder.insertion.layout import Layout, source_of
+from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import Proposal
 from encoder.insertion.order import Order
 from encoder.insertion.slots import Slot
@@ -24,8 +26,13 @@ from encoder.selection.model import Labels, Path, Selection
 from encoder.selection.search import find_selections
 from scratch.catalog import Table
 
-CELLS = 1000
-"""Cells read for one unit of the budget, as in the search for selections."""
+CELLS = 1000  # read for one unit of the budget, as in the search for selections
+
+# What one call of another search may spend at most.
+_SELECTION_UNITS = 3000
+_EXPRESSION_UNITS = 1500
+# The shortest condition: WHERE a
+_SHORTEST_WHERE = 7
 
 CONFLICT = raw("ON CONFLICT DO NOTHING")
 
@@ -46,6 +53,7 @@ class Task:
     spell: Speller
     budget: Budget
     timezone: str | None
+    ceiling: int = 1 << 60  # bytes of a statement that is known already
 
     @property
     def count(self) -> int:
@@ -79,7 +87,8 @@ class Task:
         if any(new[at] != value for at, value in zip(inverse.tolist(), slot.values, strict=True)):
             return None
         goal = Goal(slot.column, rows, new)
-        found = find_expressions(self.state, link.table.name, goal, budget=self.budget, timezone=self.timezone)
+        with self._allot(_EXPRESSION_UNITS) as budget:
+            found = find_expressions(self.state, link.table.name, goal, budget=budget, timezone=self.timezone)
         return min(found, key=lambda e: (e.size + 12 * len(e.paths), str(e.term)), default=None)
 
     def _offset(self, link: Link, slot: Slot) -> Expression | None:
@@ -104,8 +113,31 @@ class Task:
     def selections(self, table: Table, labels: Labels, keep: int = 3) -> list[Selection]:
         if not labels.must_not.any():
             return [Selection(((),), 0)]
-        found = find_selections(self.state, table.name, labels, budget=self.budget, timezone=self.timezone)
-        return found[:keep]
+        with self._allot(_SELECTION_UNITS) as budget:
+            return find_selections(
+                self.state, table.name, labels, budget=budget, timezone=self.timezone, keep=keep
+            )
+
+    @contextmanager
+    def _allot(self, units: int) -> Iterator[Budget]:
+        """A budget of at most `units`; what is spent of it is taken out of the task's."""
+        part = Budget(max(0, min(units, self.budget.left)))
+        granted = part.left
+        try:
+            yield part
+        finally:
+            self.budget.spend(granted - max(0, part.left))
+
+    def may_pay(self, terms: Mapping[str, Term], tables: Sequence[Table], selective: bool) -> bool:
+        """Whether a SELECT from `tables` can be shorter than `ceiling`; columns not in `terms` count one byte."""
+        known = {slot.name: terms.get(slot.name, raw("a")) for slot in self.slots}
+        sources = tuple(source_of(table, place) for place, table in enumerate(tables))
+        keyed = {name: raw(_short(term)) for name, term in known.items()}
+        least = min(
+            len(render(self.insert(layout, Query(layout.select, sources), conflict=False, note="").statement).encode())
+            for layout in layouts(self.slots, keyed, True)
+        )
+        return least + _SHORTEST_WHERE * selective < self.ceiling
 
     def origins(self, link: Link, selections: Sequence[Selection], needed: frozenset[Path]) -> list[From]:
         """What FROM and WHERE say to read the selected rows of `link` with what their paths `needed` lead to."""
@@ -116,6 +148,11 @@ class Task:
             for where in lower(self.state.catalog, link.table.name, selection, needed=needed):
                 found.append(From((own_source, *where.sources), where.where))
         return found
+
+
+def _short(term: Term) -> str:
+    """A word no longer than `term` will be."""
+    return "a" * sum(len(part.encode()) if isinstance(part, str) else 1 for part in term.parts)
 
 
 def own(column: str) -> Expression:

@@ -15,7 +15,7 @@ import numpy as np
 
 from emit.term import Term, call, in_query, op, raw, ref
 from encoder.budget import Budget
-from encoder.frame import Floats, to_numbers
+from encoder.frame import Floats, Frame, to_numbers
 from encoder.selection.cuts import Cut, Numbers, Scale, cuts, differ, scale_of
 from encoder.selection.existence import Pairs
 from encoder.selection.links import Condition, Feature, Joined
@@ -26,7 +26,7 @@ from scratch.catalog import Column, Table
 _INTEGERS = frozenset({"smallint", "integer", "bigint"})
 _NUMBERS = _INTEGERS | {"numeric", "real", "double precision"}
 _TIMES = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
-_COUNTED_VALUES = 12  # values of a column whose rows are counted apart
+_COUNTED_VALUES = 6  # values of a column whose rows are counted apart
 _PRODUCTS = 10  # pairs of columns whose products are summed
 
 
@@ -43,15 +43,35 @@ class Aggregate:
     operators: str = "<>="  # for constants
 
 
+class Measures:
+    """The columns of a table with which aggregates may be compared, with their numbers."""
+
+    def __init__(self, frame: Frame) -> None:
+        chosen = (column for column in frame.table.columns if column.base in _NUMBERS or column.base in _TIMES)
+        self.columns = [(column, frame.numbers(column.name)) for column in chosen]
+        self.foreign = frozenset(name for key in frame.table.foreign_keys for name in key.columns)
+        self.primary = frozenset(frame.table.primary_key)
+
+    def of(self, joined: Joined) -> list[tuple[Column, Floats]]:
+        """Those for this link: the key is one only beside rows of the same table."""
+        left_out = self.foreign | frozenset(joined.link.own) | (frozenset() if joined.same else self.primary)
+        return [(column, numbers) for column, numbers in self.columns if column.name not in left_out]
+
+
 class Aggregates:
     """The search along one link."""
 
-    def __init__(self, joined: Joined, offers: Offers, budget: Budget, timezone: str | None) -> None:
+    def __init__(
+        self, joined: Joined, offers: Offers, budget: Budget, timezone: str | None, measures: Measures
+    ) -> None:
         self.joined = joined
         self.offers = offers
         self.budget = budget
         self.timezone = timezone
-        self.own = _own_columns(joined)
+        self.own = measures.of(joined)
+        # NULL, which most aggregates of no rows are, holds for no comparison.
+        linked = joined.rows(joined.counts > 0)
+        self.complete = offers.partial or bool(linked[offers.labels.must].all())
 
     def count(self, condition: Condition | None = None) -> None:
         """How many linked rows there are."""
@@ -59,29 +79,23 @@ class Aggregates:
         numbers = np.bincount(groups[groups >= 0], minlength=self.joined.groups).astype(np.float64)
         self._try(Aggregate(raw("count(*)"), condition, numbers, 0.0, Numbers("bigint"), _INTEGERS))
 
-    def feature(self, feature: Feature) -> bool:
-        """All aggregates of one column; False when the budget is used up."""
-        if not self.budget.spend(4 * self.joined.others.size):
-            return False
-        pairs = Pairs(self.joined, feature)
-        if not pairs.codes.size:
-            return True
+    def feature(self, feature: Feature, pairs: Pairs) -> None:
+        """All aggregates of one column."""
+        base = feature.column.base
         if pairs.width > 1:
             self._distinct(feature, pairs)
-        base = feature.column.base
-        if base == "boolean":
+        if self.complete and base == "boolean":
             self._all(feature, pairs)
-        if base in _NUMBERS or base in _TIMES:
+        if self.complete and (base in _NUMBERS or base in _TIMES):
             self._numbers(feature, pairs)
         if 1 < pairs.width <= _COUNTED_VALUES and not feature.sources:
             for code, value in enumerate(feature.coded.values):
                 term = equation(feature.term, feature.column, value, self.timezone)
                 self.count(Condition((term,), feature.coded.codes == code))
-        return True
 
     def products(self, features: list[Feature]) -> None:
         """Sums of products of two columns, compared with columns of the row."""
-        if not any(name.base in _NUMBERS for name, _ in self.own):
+        if not self.complete or not any(name.base in _NUMBERS for name, _ in self.own):
             return
         numeric = [feature for feature in features if is_measure(feature, self.joined)]
         for first, second in list(combinations(numeric, 2))[:_PRODUCTS]:
@@ -219,11 +233,3 @@ def is_measure(feature: Feature, joined: Joined) -> bool:
 def _key_columns(table: Table) -> frozenset[str]:
     keys = (table.primary_key, *(key.columns for key in table.foreign_keys))
     return frozenset(name for key in keys for name in key)
-
-
-def _own_columns(joined: Joined) -> list[tuple[Column, Floats]]:
-    """The row's columns with which an aggregate may be compared."""
-    table = joined.frame.table
-    keys = _key_columns(table) - (frozenset(table.primary_key) if joined.same else frozenset())
-    chosen = (c for c in table.columns if c.name not in keys and c.name not in joined.link.own)
-    return [(c, joined.frame.numbers(c.name)) for c in chosen if c.base in _NUMBERS or c.base in _TIMES]

@@ -38,9 +38,9 @@ def atoms(
     """Atoms on other tables' rows; see encoder.selection.masks.Offers for which are taken."""
     offers = Offers(state.catalog[table], labels, partial)
     children = _children(state, table)
-    search(state, _by_size(state, table, children), offers, budget, timezone)
+    search(state, _by_size(state, table, children), offers, budget, timezone, depth=1)
     relations = [link for link in _relations(state, table) if link not in children]
-    search(state, _by_size(state, table, relations), offers, budget, timezone)
+    search(state, _by_size(state, table, relations), offers, budget, timezone, depth=0)
     yield from offers
 
 
@@ -61,7 +61,7 @@ def _relations(state: State, name: TableName) -> Iterator[Link]:
         if other_name == name:
             continue
         other = state.catalog[other_name]
-        pairs = list(_shared_columns(table, other))
+        pairs = list(_shared_columns(state, table, other))
         for own, columns in pairs:
             yield Link(name, (own,), other_name, (columns,))
         for first, second in combinations(pairs[:_SHARED], 2):
@@ -70,7 +70,7 @@ def _relations(state: State, name: TableName) -> Iterator[Link]:
         yield from _soft_references(table, other)
 
 
-def _shared_columns(table: Table, other: Table) -> Iterator[tuple[str, str]]:
+def _shared_columns(state: State, table: Table, other: Table) -> Iterator[tuple[str, str]]:
     """Pairs of columns of the two tables that may hold the same things."""
     mine, theirs = _referring(table), _referring(other)
     for column in table.columns:
@@ -81,7 +81,8 @@ def _shared_columns(table: Table, other: Table) -> Iterator[tuple[str, str]]:
                 if mine.get(column.name, 0) == theirs.get(candidate.name, 1):
                     yield column.name, candidate.name
             elif column.name == candidate.name and not _is_serial(column):
-                yield column.name, candidate.name
+                if _tells_apart(state, table, column) or _tells_apart(state, other, candidate):
+                    yield column.name, candidate.name
 
 
 def _soft_references(table: Table, other: Table) -> Iterator[Link]:
@@ -99,6 +100,12 @@ def _referring(table: Table) -> dict[str, tuple[TableName, str]]:
     """Column → what it refers to, of foreign keys of one column."""
     keys = (key for key in table.foreign_keys if len(key.columns) == 1)
     return {key.columns[0]: (key.target, key.target_columns[0]) for key in keys}
+
+
+def _tells_apart(state: State, table: Table, column: Column) -> bool:
+    """Whether most values of the column are in one row only, as those of a natural key are."""
+    coded = state.frame(table.name).coded(column.name)
+    return 2 * len(coded.values) > int((coded.codes >= 0).sum()) > 0
 
 
 def _is_serial(column: Column) -> bool:

@@ -7,41 +7,56 @@ from collections.abc import Iterable
 from emit.term import in_query, op, ref
 from encoder.budget import Budget
 from encoder.frame import State
-from encoder.selection.aggregates import Aggregates
-from encoder.selection.existence import Existence
+from encoder.selection.aggregates import Aggregates, Measures
+from encoder.selection.existence import Existence, Pairs
 from encoder.selection.links import Condition, Joined, Link, features
 from encoder.selection.masks import Offers, columns_of, source
 
+# What a column costs beside its cells, in cells: many links are to small tables.
+_OVERHEAD = 5_000
+
 
 def search(
-    state: State, links: Iterable[Link], offers: Offers, budget: Budget, timezone: str | None
+    state: State, links: Iterable[Link], offers: Offers, budget: Budget, timezone: str | None, *, depth: int
 ) -> None:
-    """Offer what the links give, one after the other, until the budget is used up."""
+    """Offer what the links give, one after the other, until the budget is used up.
+
+    `depth` 1 brings in the rows that linked rows refer to, and those that refer to linked rows.
+    """
+    measures: Measures | None = None
     for link in links:
-        if not state.frame(link.other).size:
+        size = state.frame(link.other).size
+        if not size:
             continue
-        if not budget.spend(state.frame(link.table).size + state.frame(link.other).size):
+        if not budget.spend(state.frame(link.table).size + size + _OVERHEAD):
             return
         joined = Joined(state, link)
         if joined.counts.any():
-            _search(state, joined, offers, budget, timezone)
+            measures = measures or Measures(joined.frame)
+            existence = Existence(joined, offers, budget, timezone)
+            aggregates = Aggregates(joined, offers, budget, timezone, measures)
+            _columns(state, joined, existence, aggregates, depth)
+            if depth:
+                for condition in _grandchildren(state, joined, budget):
+                    existence.add(condition, True)
+                    existence.add(condition, False)
+            existence.pairs()
 
 
-def _search(state: State, joined: Joined, offers: Offers, budget: Budget, timezone: str | None) -> None:
-    existence = Existence(joined, offers, budget, timezone)
-    aggregates = Aggregates(joined, offers, budget, timezone)
+def _columns(state: State, joined: Joined, existence: Existence, aggregates: Aggregates, depth: int) -> None:
     existence.plain()
     aggregates.count()
+    if not aggregates.complete and not any(side.reached(joined.counts > 0) for side in existence.sides):
+        return
     found = []
-    for feature in features(state, joined):
-        found.append(feature)
-        if not existence.feature(feature) or not aggregates.feature(feature):
+    for feature in features(state, joined, depth):
+        if not existence.budget.spend(2 * Pairs.COST * joined.others.size + _OVERHEAD):
             return
-    if not joined.same:
-        for condition in _grandchildren(state, joined, budget):
-            existence.add(condition, True)
-            existence.add(condition, False)
-    existence.pairs()
+        found.append(feature)
+        pairs = Pairs(joined, feature)
+        if pairs.codes.size:
+            existence.feature(feature, pairs)
+            aggregates.feature(feature, pairs)
     aggregates.products(found)
 
 

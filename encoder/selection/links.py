@@ -177,15 +177,15 @@ def _refine(groups: Ints, codes: Ints, width: int) -> Ints:
     return np.where((groups >= 0) & (codes >= 0), groups * width + codes, -1)
 
 
-def features(state: State, joined: Joined) -> Iterator[Feature]:
-    """The columns of the other table but those of the link, and the columns one foreign key further up."""
+def features(state: State, joined: Joined, depth: int) -> Iterator[Feature]:
+    """The columns of the other table but those of the link, and with `depth` 1 those one foreign key further up."""
     others = joined.others
     link = joined.link
     everywhere = np.ones(others.size, dtype=np.bool_)
     for column in others.table.columns:
         if column.name not in link.columns and column.base not in _UNCOMPARABLE:
             yield Feature((), (), link.key, column, others.coded(column.name), everywhere)
-    for key in others.table.foreign_keys:
+    for key in others.table.foreign_keys if depth else ():
         if set(key.columns) & set(link.columns):
             continue
         parents = state.frame(key.target)

@@ -30,7 +30,7 @@ def atoms(
 ) -> Iterator[MaskedAtom]:
     """Atoms on the table's other rows; see encoder.selection.masks.Offers for which are taken."""
     offers = Offers(state.catalog[table], labels, partial)
-    search(state, _links(state, table), offers, budget, timezone)
+    search(state, _links(state, table), offers, budget, timezone, depth=0)
     yield from offers
 
 

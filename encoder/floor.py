@@ -1,0 +1,48 @@
+"""Literal candidates: proved like all others, and enough to cover everything that a block owes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from emit.render import render
+from emit.term import Statement
+from encoder import literals
+from encoder.candidate import Candidate
+from encoder.context import Context
+from encoder.effect import TableEffect
+from encoder.proof import try_statements
+from encoder.update import UpdateSearch
+
+# Up to this many groups of equal changes, each is a candidate of its own; beyond it, all together are one.
+_MAX_GROUPS = 200
+
+
+def floor_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:
+    """Deletes by key, inserts by VALUES, updates grouped by equal change and joined to VALUES."""
+    made = (
+        try_statements(context, owed, [render(statement) for statement in statements], "literal")[0]
+        for statements in _statements(context, effect)
+    )
+    return [candidate for candidate in made if candidate is not None]
+
+
+def _statements(context: Context, effect: TableEffect) -> Iterator[Sequence[Statement]]:
+    table, zone = effect.table, context.timezone
+    if effect.deletes:
+        yield literals.delete_rows(table, effect.deletes, context.state.frame(table.name), zone)
+    if effect.inserts:
+        yield [literals.insert_rows(table, effect.inserts, zone)]
+    if not effect.updates:
+        return
+    grouped = [statement for statement, _ in literals.grouped_updates(table, effect.updates, zone)]
+    if len(grouped) <= _MAX_GROUPS:
+        yield from ([statement] for statement in grouped)
+    else:
+        yield grouped
+    search = UpdateSearch(context, [], effect)
+    whole = search.whole()
+    for group in (whole, *(group for family in search.clusters(whole) for group in family)):
+        if len(group.rows) > 1:
+            values = literals.values_update(table, group.pairs, group.places, zone)
+            if values is not None:
+                yield [values]
