@@ -35,9 +35,7 @@ WORKLOADS = ("shop", "pages", "network", "chat")
 
 # Written by triggers from the clock: these columns differ from one making to the next.
 CLOCK: dict[str, frozenset[tuple[TableName, str]]] = {
-    "chat": frozenset(
-        {(TableName("public", "message"), "edited_at"), (TableName("ops", "trail"), "noted_at")}
-    ),
+    "chat": frozenset({(TableName("public", "message"), "edited_at"), (TableName("ops", "trail"), "noted_at")}),
 }
 
 # A table, its columns, its rows.

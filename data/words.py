@@ -90,9 +90,7 @@ def day(rng: random.Random, first: date, last: date, power: float = 1.0) -> date
 def moment(rng: random.Random, first: date, last: date, power: float = 1.0) -> datetime:
     """A UTC time on such a day, mostly in office hours, to the second."""
     seconds = int(rng.triangular(6 * 3600, 22 * 3600, 11 * 3600))
-    return datetime.combine(day(rng, first, last, power), datetime.min.time(), UTC) + timedelta(
-        seconds=seconds
-    )
+    return datetime.combine(day(rng, first, last, power), datetime.min.time(), UTC) + timedelta(seconds=seconds)
 
 
 def maybe(rng: random.Random, share: float, value: T) -> T | None:

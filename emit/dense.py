@@ -89,8 +89,8 @@ def entropy_coded(bits: Bits) -> Coded | None:
     """`bits` coded within a percent or so of their entropy if each is one with the same chance.
 
     Range asymmetric numeral systems (Duda, "Asymmetric numeral systems", 2013) with the digits of base 127 and
-    states that fit an integer.  None where ones or zeros are too rare for a decoder that reads at most one digit
-    a bit.
+    states that fit an integer.  The decoder reads at most one digit a bit, so that chances under 1 in 99 are
+    coded as that.  None where all bits are equal.
     """
     fraction = _fraction(int(bits.sum()), len(bits))
     if fraction is None:
@@ -105,10 +105,8 @@ def entropy_coded(bits: Bits) -> Coded | None:
         if state >= limits[bit]:
             state, digit = divmod(state, BASE)
             digits.append(digit)
-        if bit:
-            state = state // ones * total + state % ones
-        else:
-            state = state // zeros * total + ones + state % zeros
+        share, least = (ones, 0) if bit else (zeros, ones)
+        state = state // share * total + least + state % share
     return Coded(state, low, total, ones, tuple(reversed(digits)))
 
 
@@ -122,9 +120,7 @@ def _fraction(ones: int, count: int) -> tuple[int, int] | None:
         for part in range(1, total)
         if min(part, total - part) * BASE >= total
     ]
-    part, total = min(choices, key=lambda choice: (_coded_size(ones, count, *choice), choice[1]))
-    # Too rare or too common for one digit a bit: nothing fits well, and there are better ways.
-    return (part, total) if part * 2 * count > ones * total and (total - part) * 2 * count > (count - ones) * total else None
+    return min(choices, key=lambda choice: (_coded_size(ones, count, *choice), choice))
 
 
 def _coded_size(ones: int, count: int, part: int, total: int) -> float:

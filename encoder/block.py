@@ -58,6 +58,8 @@ def block_candidates(context: Context, owed: Effect, order: Order) -> tuple[list
     found: list[Candidate] = []
     for part in parts:
         found += floor_candidates(context, parts, part)
+        if context.late:
+            continue
         for search in (delete_candidates, update_candidates, insert_candidates):
             what = f"{search.__name__} of {part.table.name}"
             found += guarded(context.lab.session, what, partial(search, context, parts, part))

@@ -32,5 +32,10 @@ class Context:
     effort: Effort = Effort()
 
     @property
+    def late(self) -> bool:
+        """Whether the time is up: no search begins any more, literal forms have to do."""
+        return self.lab.deadline.passed
+
+    @property
     def catalog(self) -> Catalog:
         return self.state.catalog

@@ -11,6 +11,7 @@ from emit.term import Prec, Term, call, disjoin, in_values, op, raw
 from encoder.keyset import KeySet, Numbers, Run, numeral, numerals
 from encoder.selection.booleans import measure
 
+_MAX_LISTED = 5_000
 _MAX_RANGES = 60
 _MAX_DIVISOR = 400
 _MAX_CELLS = 4_000_000
@@ -20,6 +21,8 @@ _POWERS = 10 ** np.arange(1, 19)
 
 def lists(rows: KeySet, yes: bool) -> Iterator[Term]:
     """id IN(1,2), id-90000 IN(1,2)."""
+    if len(rows.listed) > _MAX_LISTED:
+        return
     yield in_values(rows.key, numerals(rows.listed), yes)
     lowest = int(rows.listed[0])
     for power in range(1, len(str(lowest))):

@@ -26,17 +26,20 @@ _LARGEST = 2**53
 _AND = 4
 
 
-def row_set_atoms(frame: Frame, labels: Labels, timezone: str | None, *, keep: int = 4) -> list[Atom]:
+def row_set_atoms(
+    frame: Frame, labels: Labels, timezone: str | None, *, among: Mask | None = None, keep: int = 4
+) -> list[Atom]:
     """At most `keep` conditions on the row key, the shortest first, each of which holds for all rows of
     `labels.must` and for none of `labels.must_not`.
 
-    Keys of one integer column have all families, others IN and NOT IN.  Empty for a table without a row key, and
+    Keys of one integer column have all families, others IN and NOT IN.  A condition of a WHERE may be asked of
+    every row of the table and fails for none; elsewhere `among` tells for which rows it is asked.  Empty for a table without a row key, and
     where there is nothing to select or nothing to tell it from.
     """
     names = frame.table.row_key
     if not names or not labels.must.any() or not labels.must_not.any():
         return []
-    rows = _key_set(frame, labels) if len(names) == 1 else None
+    rows = _key_set(frame, labels, among) if len(names) == 1 else None
     if rows is None:
         sides = ((labels.must, True), (labels.must_not, False))
         listed = [key_atom(frame, np.flatnonzero(mask).tolist(), yes, timezone) for mask, yes in sides]
@@ -63,14 +66,15 @@ def row_set_selections(
     return sorted(found, key=lambda selection: selection.size)[:keep]
 
 
-def _key_set(frame: Frame, labels: Labels) -> KeySet | None:
+def _key_set(frame: Frame, labels: Labels, among: Mask | None) -> KeySet | None:
     column = frame.table.by_name[frame.table.row_key[0]]
     if column.base not in _INTEGERS:
         return None
     numbers = np.array([int(key[0] or 0) for key in frame.keys], dtype=np.int64)
     if max(-int(numbers[0]), int(numbers[-1])) > _LARGEST:
         return None
-    return KeySet(column.name, column.base == "bigint", numbers, labels.must, labels.must_not)
+    asked = np.ones(len(numbers), dtype=np.bool_) if among is None else among
+    return KeySet(column.name, column.base == "bigint", numbers[asked], labels.must[asked], labels.must_not[asked])
 
 
 def _conditions(rows: KeySet) -> Iterator[Term]:

@@ -53,10 +53,12 @@ def shared_candidates(
     context: Context, parts: Sequence[TableEffect], found: Sequence[Candidate]
 ) -> list[Candidate]:
     """Candidates that cover a driver and one or more followers; `found` are those of the single tables."""
-    if not 2 <= len(parts) <= _MAX_PARTS:
+    if not 2 <= len(parts) <= _MAX_PARTS or context.late:
         return []
     made: list[Candidate] = []
     for driver in _drivers(context, parts, found):
+        if context.late:
+            break
         followers = [
             follower
             for part in parts

@@ -157,6 +157,8 @@ def _search(context: Context, transaction: Transaction, owed: Effect) -> list[Va
     for start in range(n):
         with _at(context, pieces[:start]):
             for end in range(start + 1, n + 1):
+                if end - start > 1 and context.late:
+                    continue
                 if end - start == 1 or (start, end) == (0, n) or _belong(context.catalog, pieces[start:end]):
                     changes = [change for piece in pieces[start:end] for change in piece.changes]
                     block_owed = effect_of(context.catalog, changes)

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import psycopg
 
 from encoder.composite import parse_record
+from encoder.deadline import Deadline
 from encoder.effect import Effect
 from encoder.frame import table_sql
 from scratch.catalog import Catalog, Table
@@ -36,7 +37,8 @@ REVOKE ALL ON SCHEMA tersql FROM PUBLIC;
 
 # A plan dearer than this (in the planner's units) would not end in time, so it is not begun.
 MAX_PLAN_COST = 3e7
-STATEMENT_TIMEOUT = "20s"
+# Seconds.
+STATEMENT_TIMEOUT = 20.0
 
 
 def install_capture(session: Session, catalog: Catalog) -> None:
@@ -55,10 +57,11 @@ Position: TypeAlias = tuple[Value, Value]
 
 
 class Laboratory:
-    """Trials on one session whose transaction is open."""
+    """Trials on one session whose transaction is open; none of a search outlasts `deadline` by much."""
 
-    def __init__(self, session: Session, catalog: Catalog) -> None:
+    def __init__(self, session: Session, catalog: Catalog, deadline: Deadline | None = None) -> None:
         self.session = session
+        self.deadline = deadline or Deadline()
         self.catalog = catalog
         self.trials = 0
         self.moved: frozenset[TableName] = frozenset()  # the sequences that the last trial moved
@@ -174,7 +177,10 @@ class Laboratory:
         """Run `statements` for good and give their effect.  Raises psycopg.Error."""
         session = self.session
         session.execute(b"DELETE FROM tersql.log")
-        session.execute(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
+        left = self.deadline.left
+        # Past the deadline only literal forms are tried, and those have to be.
+        seconds = min(STATEMENT_TIMEOUT, left + 1) if left > 0 else STATEMENT_TIMEOUT
+        session.execute(f"SET LOCAL statement_timeout = '{seconds * 1000:.0f}'".encode())
         for statement in statements:
             session.execute(statement.encode())
         session.execute(b"SET LOCAL statement_timeout = 0")

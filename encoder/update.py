@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoder import literals
 from encoder.assignment.evaluate import ABSENT, evaluate
-from encoder.assignment.model import Expression
-from encoder.assignment.search import Goal, find_expressions
+from encoder.assignment.model import Expression, WindowExpression
+from encoder.assignment.search import Goal, find_expressions, find_partial, find_windows
+from encoder.assignment.windows import update_from_window
 from encoder.budget import Budget
 from encoder.candidate import Candidate, Element
 from encoder.choose import select
@@ -25,7 +26,8 @@ from encoder.context import Context
 from encoder.effect import RowTuple, TableEffect, key_of
 from encoder.frame import Frame
 from encoder.proof import prove
-from encoder.selection.model import Labels, Selection
+from encoder.selection.lower import lower
+from encoder.selection.model import Labels, Path, Selection
 from encoder.statements import Assignment, updates
 from stream.model import Value
 
@@ -34,6 +36,8 @@ Rows = NDArray[np.int64]
 _MAX_VALUE_GROUPS = 8
 _MAX_CLUSTERS = 8
 _COMBINATIONS = 4
+# How many expressions one search for a column may try.
+_EXPRESSIONS = 3_000
 
 
 @dataclass(frozen=True)
@@ -92,12 +96,15 @@ class UpdateSearch:
                 made = self._attempt(group)
                 found += made
                 if not made:
-                    for part in self._value_groups(group):
-                        found += self._attempt(part)
+                    found += self._parts(group)
         if best is None:
-            for part in self._value_groups(whole):
-                found += self._attempt(part)
+            found += self._parts(whole)
         return found
+
+    def _parts(self, group: Group) -> list[Candidate]:
+        """What is found for parts of a group that no single statement was found for."""
+        found = [candidate for part in self._value_groups(group) for candidate in self._attempt(part)]
+        return found + list(self._partial(group))
 
     def _least(self, group: Group) -> int:
         """A lower bound on the bytes of a statement for `group`: its head and assignments, without WHERE."""
@@ -154,19 +161,79 @@ class UpdateSearch:
 
     def _attempt(self, group: Group) -> list[Candidate]:
         """The best proved statement for each promising combination of assignments; tried once a group."""
-        if group in self._tried:
+        if group in self._tried or self.context.late:
             return []
         self._tried.add(group)
         choices = self._choices(group)
-        if not choices:
-            return []
         target = group.elements(self.effect)
-        found = []
-        for assignments in _combinations(choices):
-            candidate = self._select(group, assignments, target)
-            if candidate is not None:
-                found.append(candidate)
-        return found
+        found = [self._select(group, assignments, target) for assignments in _combinations(choices)]
+        found += self._by_window(group, target)
+        return [candidate for candidate in found if candidate is not None]
+
+    def _by_window(self, group: Group, target: frozenset[Element]) -> Iterator[Candidate | None]:
+        """Statements that take one column's value from a window over the table, others by expressions."""
+        if len(group.rows) < 2:
+            return
+        for place in group.places:
+            others = self._choices(replace(group, places=tuple(p for p in group.places if p != place)))
+            if len(group.places) > 1 and not others:
+                continue
+            windows = find_windows(
+                self.context.state,
+                self.table.name,
+                self._goal(group, place),
+                budget=Budget(self.context.effort.units(_EXPRESSIONS)),
+                timezone=self.context.timezone,
+                keep=2,
+            )
+            for window in windows:
+                statements = self._window_statements(group, place, window, [options[0] for options in others])
+                yield prove(self.context, self.owed, target, statements, "update")
+
+    def _window_statements(
+        self, group: Group, place: int, window: WindowExpression, others: Sequence[Assignment]
+    ) -> Iterator[Update]:
+        column = self.table.stored[place].name
+        rest = [(other.name, expression.term) for other, expression in others]
+        needed: frozenset[Path] = frozenset().union(*(expression.paths for _, expression in others))
+        must = np.zeros(self.frame.size, dtype=np.bool_)
+        must[list(group.rows)] = True
+        if not window.selected and not needed:
+            # Rows that the window leaves as they are need no condition; the proof tells.
+            yield update_from_window(self.table, column, window, others=rest)
+        for selection in self._selections(Labels(must, ~must)):
+            for where in lower(self.context.catalog, self.table.name, selection, needed=needed):
+                yield update_from_window(
+                    self.table, column, window, where=where.where, sources=where.sources, others=rest
+                )
+
+    def _partial(self, group: Group) -> Iterator[Candidate]:
+        """Where no expression is right on all rows: one for most of them, literals for the others."""
+        hard = [place for place in group.places if not self._find_expressions(group, place)]
+        if len(hard) != 1 or len(group.rows) < 4:
+            return
+        fits = find_partial(
+            self.context.state,
+            self.table.name,
+            self._goal(group, hard[0]),
+            budget=Budget(self.context.effort.units(_EXPRESSIONS)),
+            timezone=self.context.timezone,
+            keep=2,
+        )
+        for _, right in fits:
+            if 2 * int(right.sum()) < len(group.rows):
+                continue
+            part = self._group([pair for pair, fits_here in zip(group.pairs, right, strict=True) if fits_here], group.places)
+            rest = self._group([pair for pair, fits_here in zip(group.pairs, right, strict=True) if not fits_here], group.places)
+            made = self._attempt(part)
+            if not made:
+                continue
+            yield from made
+            yield from self._attempt(rest)
+            values = literals.values_update(self.table, rest.pairs, rest.places, self.context.timezone)
+            proved = prove(self.context, self.owed, rest.elements(self.effect), [values] if values else [], "literal")
+            if proved is not None:
+                yield proved
 
     def _choices(self, group: Group) -> list[list[Assignment]]:
         choices = []
@@ -177,15 +244,17 @@ class UpdateSearch:
             choices.append([(self.table.stored[place], expression) for expression in expressions])
         return choices
 
+    def _goal(self, group: Group, place: int) -> Goal:
+        return Goal(self.table.stored[place], np.array(group.rows, dtype=np.int64), group.goal(place))
+
     def _find_expressions(self, group: Group, place: int) -> list[Expression]:
         key = (place, group.rows)
         if key not in self._expressions:
-            goal = Goal(self.table.stored[place], np.array(group.rows, dtype=np.int64), group.goal(place))
             self._expressions[key] = find_expressions(
                 self.context.state,
                 self.table.name,
-                goal,
-                budget=Budget(self.context.effort.units(200_000)),
+                self._goal(group, place),
+                budget=Budget(self.context.effort.units(_EXPRESSIONS)),
                 timezone=self.context.timezone,
                 keep=3,
             )
@@ -236,6 +305,8 @@ class UpdateSearch:
 
 def _combinations(choices: Sequence[Sequence[Assignment]]) -> Iterator[tuple[Assignment, ...]]:
     """The cheapest few ways to take one expression a column, those of fewest bytes first."""
+    if not choices:
+        return iter(())
     ranked = sorted(
         itertools.islice(itertools.product(*(options[:2] for options in choices)), 64),
         key=lambda pick: sum(e.size for _, e in pick)

@@ -12,7 +12,8 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from encoder.transaction import Strategy
-from tersql.optimize import NotReplayable, Options, Result, TransactionReport, optimize
+from tersql.errors import InternalError, NotReplayable
+from tersql.optimize import Options, Result, TransactionReport, optimize
 from tersql.verify import verify
 
-__all__ = ["NotReplayable", "Options", "Result", "Strategy", "TransactionReport", "optimize", "verify"]
+__all__ = ["InternalError", "NotReplayable", "Options", "Result", "Strategy", "TransactionReport", "optimize", "verify"]

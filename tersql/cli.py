@@ -28,8 +28,9 @@ from stream.capture import CaptureError, capture_script, capture_slot, column_ty
 from stream.model import StreamError
 from stream.write import write_wal2json
 from tersql import show
+from tersql.errors import InternalError, NotReplayable
 from tersql.files import written
-from tersql.optimize import EFFORTS, NotReplayable, Options
+from tersql.optimize import EFFORTS, Options
 from tersql.optimize import optimize as run_optimize
 from tersql.verify import verify as run_verify
 
@@ -69,7 +70,7 @@ def _one_line_errors() -> Iterator[None]:
     """Every foreseeable error as one clear line on standard error."""
     try:
         yield
-    except (StreamError, ScratchError, CaptureError, NotReplayable, LexError, _Failure) as error:
+    except (StreamError, ScratchError, CaptureError, NotReplayable, InternalError, LexError, _Failure) as error:
         _fail(str(error))
     except BrokenPipeError:
         # The reader has gone; pointing stdout elsewhere keeps the interpreter's own flush quiet.
@@ -131,6 +132,8 @@ def optimize(
         with show.progress("searching") as progress:
             options = Options(strategy, effort, time_limit, jobs, timezone, progress)
             result = run_optimize(stream, dump=dump, database=database, scratch=scratch, options=options)
+        for fault in result.faults:
+            typer.echo(f"tersql: warning: {fault}", err=True)
         if output is not None:
             with written(output) as file:
                 file.write(result.script + "\n")

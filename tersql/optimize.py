@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from emit.rules import check_script
 from encoder.context import Effort
-from encoder.transaction import FRAME_BYTES, Solved, Strategy, Variant
+from encoder.deadline import Deadline
+from encoder.transaction import FRAME_BYTES, Strategy, Variant
 from replay.replayer import Replayer
 from stream.open import open_stream
+from tersql.errors import NotReplayable, server_errors
+from tersql.pool import Pool
 from tersql.sequencing import choose
-from tersql.worker import Task, solve_share
+from tersql.temporary import rereadable
+from tersql.worker import Done, Task
 from tersql.workspace import Origin, Workspace, workspace
 
 EFFORTS = {"low": 0.3, "default": 1.0, "high": 4.0}
 
 # What is kept of the time limit for the last pass.
 _SEARCH_SHARE = 0.8
-
-
-class NotReplayable(Exception):
-    """A transaction that no statements allowed by the rules reproduce; `str()` is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +46,15 @@ class TransactionReport:
 class Result:
     """`script` ends without a newline; sizes are in bytes, `seconds` is wall-clock time.
 
-    `late` says that the time limit cut the search, so that another run may give other bytes.
+    `late` says that the time limit cut the search, so that another run may give other bytes; `faults` are
+    searches that broke down, one line each: the script is exact all the same, but longer than it might be.
     """
 
     script: str
     transactions: tuple[TransactionReport, ...]
     seconds: float
     late: bool = False
+    faults: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -96,105 +96,47 @@ def optimize(
     """The shortest script found that replays `stream` exactly on the database in `dump` or `database`.
 
     The source is only read.  Every transaction of the result was run as a restricted role on a fresh
-    restore and compared with the stream.  Raises StreamError, ScratchError, NotReplayable.
+    restore and compared with the stream.  `stream` may be "-", standard input.
+    Raises OSError, StreamError, ScratchError, NotReplayable, InternalError.
     """
     options = options or Options()
     started = time.monotonic()
-    path = Path(stream)
-    total = sum(1 for _ in open_stream(path))
+    deadline = Deadline(started + options.time_limit * _SEARCH_SHARE)
     origin = Origin(Path(dump) if dump is not None else None, database)
-    with workspace(origin, scratch) as place:
-        task = Task(place, path, options.strategy, options.timezone, Effort(EFFORTS[options.effort]))
-        deadline = started + options.time_limit * _SEARCH_SHARE
-        solved = _solve_all(task, total, deadline, options)
-        reports, bodies = _last_pass(place, path, solved, options.timezone)
-    late = time.monotonic() > deadline
-    return Result(_script(bodies), tuple(reports), time.monotonic() - started, late)
+    with ExitStack() as stack:
+        path = stack.enter_context(rereadable(Path(stream)))
+        total = sum(1 for _ in open_stream(path))
+        pool = stack.enter_context(Pool(min(max(1, options.jobs), total)))
+        stack.enter_context(server_errors())
+        place = stack.enter_context(workspace(origin, scratch))
+        task = Task(path, options.strategy, options.timezone, Effort(EFFORTS[options.effort]))
+        found = pool.solve(place, task, total, deadline, options.progress)
+        result = finished(place, path, found, options.timezone)
+    return replace(result, seconds=time.monotonic() - started)
 
 
-def _solve_all(task: Task, total: int, deadline: float, options: Options) -> list[Solved]:
-    """All transactions solved, by as many processes as asked for; in the order of the stream."""
-    found: dict[int, Solved] = {}
-    jobs = max(1, min(options.jobs, total))
-    source = _in_processes if jobs > 1 else _in_this_process
-    for solved in source(task, jobs, total, deadline):
-        found[solved.index] = solved
-        if options.progress is not None:
-            options.progress(len(found), total)
-    return [found[index] for index in sorted(found)]
+def finished(place: Workspace, path: Path, found: Sequence[Done], timezone: str | None) -> Result:
+    """The script made of the solved transactions: each in the cheapest variant that the last pass proves.
 
-
-def _in_this_process(task: Task, jobs: int, total: int, deadline: float) -> Iterator[Solved]:
-    indexes = iter(range(1, total + 2))
-    yield from solve_share(task, lambda: next(indexes), lambda: time.monotonic() > deadline)
-
-
-def _in_processes(task: Task, jobs: int, total: int, deadline: float) -> Iterator[Solved]:
-    context = multiprocessing.get_context("spawn")
-    counter = context.Value("q", 0)
-    pipes: list[Connection] = []
-    workers: list[Any] = []
-    remaining = deadline - time.monotonic()
-    try:
-        for _ in range(jobs):
-            receiver, sender = context.Pipe(duplex=False)
-            worker = context.Process(target=_work, args=(task, counter, sender, remaining), daemon=True)
-            worker.start()
-            sender.close()
-            pipes.append(receiver)
-            workers.append(worker)
-        yield from _gather(pipes)
-    finally:
-        for worker in workers:
-            worker.terminate()
-        for worker in workers:
-            worker.join()
-
-
-def _gather(pipes: list[Connection]) -> Iterator[Solved]:
-    """Results as they come, until every worker has said that it is done."""
-    open_pipes = list(pipes)
-    while open_pipes:
-        for pipe in multiprocessing.connection.wait(open_pipes):
-            assert isinstance(pipe, Connection)
-            try:
-                message = pipe.recv()
-            except EOFError as error:
-                raise RuntimeError("a worker process died before its work was done") from error
-            if message is None:
-                open_pipes.remove(pipe)
-            elif isinstance(message, BaseException):
-                raise message
-            else:
-                yield message
-
-
-def _work(task: Task, counter: Any, sender: Connection, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-
-    def claim() -> int:
-        with counter.get_lock():
-            counter.value += 1
-            return int(counter.value)
-
-    try:
-        for solved in solve_share(task, claim, lambda: time.monotonic() > deadline):
-            sender.send(solved)
-        sender.send(None)
-    except Exception as error:
-        sender.send(error)
+    `seconds` is 0.  Raises NotReplayable.
+    """
+    reports, bodies = _last_pass(place, path, found, timezone)
+    faults = tuple(f"transaction {done.solved.index}: {fault}" for done in found for fault in done.faults)
+    return Result(_script(bodies), tuple(reports), 0.0, any(done.late for done in found), faults)
 
 
 def _last_pass(
-    place: Workspace, path: Path, solved: list[Solved], timezone: str | None
+    place: Workspace, path: Path, found: Sequence[Done], timezone: str | None
 ) -> tuple[list[TransactionReport], list[tuple[str, ...]]]:
     """Run the script on a fresh restore as the restricted role; where a variant differs, take the next."""
     reports: list[TransactionReport] = []
     bodies: list[tuple[str, ...]] = []
     with Replayer(place.admin_dsn, place.template, timezone=timezone) as replayer:
-        for transaction, one, variants in zip(open_stream(path), solved, choose(solved), strict=True):
+        solved = [done.solved for done in found]
+        for transaction, done, variants in zip(open_stream(path), found, choose(solved), strict=True):
             replayer.expect(transaction)
-            variant = _first_exact(replayer, one, variants)
+            variant = _first_exact(replayer, done, variants)
+            one = done.solved
             bodies.append(variant.statements)
             reports.append(
                 TransactionReport(
@@ -214,9 +156,9 @@ def _last_pass(
     return reports, bodies
 
 
-def _first_exact(replayer: Replayer, solved: Solved, variants: list[Variant]) -> Variant:
-    reason: object = "no statements were found that have its effect"
-    for variant in variants or [Variant((), "empty")]:
+def _first_exact(replayer: Replayer, done: Done, variants: Sequence[Variant]) -> Variant:
+    reason: object = done.reason or "no statements were found that have its effect"
+    for variant in variants:
         violations = check_script(_script([variant.statements]))
         if violations:
             reason = violations[0].message
@@ -224,7 +166,9 @@ def _first_exact(replayer: Replayer, solved: Solved, variants: list[Variant]) ->
         reason = replayer.run(variant.statements) or replayer.accept()
         if reason is None:
             return variant
-    raise NotReplayable(f"transaction {solved.index} cannot be replayed under the rules: {reason}")
+    index = done.solved.index
+    told = str(reason).removeprefix(f"transaction {index}: ")
+    raise NotReplayable(f"transaction {index} cannot be replayed under the rules: {told}")
 
 
 def _script(bodies: Sequence[Sequence[str]]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from replay.verify import Report
 from replay.verify import verify as replay_verify
 from stream.open import open_stream
+from tersql.errors import server_errors
 from tersql.workspace import Origin, workspace
 
 
@@ -24,5 +25,5 @@ def verify(
     Raises StreamError, ScratchError.
     """
     origin = Origin(Path(dump) if dump is not None else None, database)
-    with workspace(origin, scratch) as place:
+    with server_errors(), workspace(origin, scratch) as place:
         return replay_verify(script, open_stream(stream), place.admin_dsn, place.template, timezone=timezone)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from scratch.database import create_database, drop_database, dump_source, restore, with_database
 from scratch.server import Server
+from tersql.temporary import temporary_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def workspace(origin: Origin, scratch: str | None = None) -> Iterator[Workspace]
             restore(with_database(admin_dsn, template), origin.dump)
         else:
             assert origin.database is not None
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tersql-")))
+            folder = stack.enter_context(temporary_folder())
             dump_source(origin.database, folder / "source.sql")
             restore(with_database(admin_dsn, template), folder / "source.sql")
         yield Workspace(admin_dsn, template)

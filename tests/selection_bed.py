@@ -74,16 +74,15 @@ def check_masks(state: State, name: str, found: Iterable[MaskedAtom]) -> None:
         assert np.array_equal(executed(state, name, masked.atom.term), masked.holds), text
 
 
-def check_planted(state: State, family: Family, name: str, predicate: str, *, verify: bool = True) -> str:
-    """Some atom for exactly the predicate's rows is at most as long; returns it."""
+def check_planted(state: State, family: Family, name: str, predicate: str) -> str:
+    """Some atom for exactly the predicate's rows is at most as long, and right; returns its statement."""
     must = selected(state, name, predicate)
     assert 0 < must.sum() < len(must), f"{predicate}: selects {must.sum()} of {len(must)} rows"
     found = atoms_for(state, family, name, must)
-    if verify:
-        check_masks(state, name, found)
     exact = [masked for masked in found if np.array_equal(masked.holds, must)]
     assert exact, f"{predicate}: none of {len(found)} atoms is exact"
     best = min(exact, key=lambda masked: masked.atom.size)
+    check_masks(state, name, [best])
     statement = text_of(state, name, best.atom.term)
     # The planted predicate says t for the row, which an alias in the statement costs as well.
     planted = f"DELETE FROM {name} {'t ' if 't.' in predicate else ''}WHERE {predicate}"

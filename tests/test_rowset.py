@@ -19,14 +19,18 @@ from encoder.selection.model import Labels, MaskedAtom
 from scratch.server import Server
 from scratch.session import rows
 
-_SIZES = {"few": (90, "int"), "wide": (900, "bigint"), "high": (1200, "int"), "holes": (700, "bigint"), "signed": (60, "smallint")}
-_IDS = {
-    "few": "i",
-    "wide": "i",
-    "high": "i+54700",
-    "holes": "i*i/3+i",
-    "signed": "i-30",
+_SIZES = {
+    "few": (90, "int"),
+    "wide": (900, "bigint"),
+    "high": (1200, "int"),
+    "holes": (700, "bigint"),
+    "signed": (60, "smallint"),
 }
+_IDS = {"few": "i", "wide": "i", "high": "i+54700", "holes": "i*i/3+i", "signed": "i-30"}
+_PAIR = """
+CREATE TABLE pair(a int, b text, PRIMARY KEY(a,b));
+INSERT INTO pair SELECT i%7,i FROM generate_series(1,50)i
+"""
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +40,7 @@ def state(server: Server) -> Iterator[State]:
         f"INSERT INTO {name} SELECT {_IDS[name]}, i*2/{size} FROM generate_series(1,{size})i"
         for name, (size, kind) in _SIZES.items()
     ]
-    script.append("CREATE TABLE pair(a int, b text, PRIMARY KEY(a,b)); INSERT INTO pair SELECT i%7,i FROM generate_series(1,50)i")
-    with database(server, "rowset", *script) as state:
+    with database(server, "rowset", *script, _PAIR) as state:
         yield state
 
 
@@ -75,13 +78,12 @@ def _prove(state: State, name: str, labels: Labels, keep: int) -> list[str]:
 
 @pytest.mark.parametrize("name", sorted(_SIZES))
 @pytest.mark.parametrize("kind", ["uniform", "periodic", "clustered"])
-@pytest.mark.parametrize(("density", "free"), [(0.02, 0), (0.1, 0.5), (0.5, 0), (0.5, 0.3), (0.8, 0), (0.97, 0.1)])
+@pytest.mark.parametrize(("density", "free"), [(0.03, 0), (0.4, 0.3), (0.9, 0)])
 def test_holds_for_the_rows(state: State, name: str, kind: str, density: float, free: float) -> None:
     _prove(state, name, _labels(_SIZES[name][0], density, kind, free, seed=7), keep=1000)
 
 
-@pytest.mark.parametrize("name", ["few", "wide", "holes"])
-@pytest.mark.parametrize("density", [0.1, 0.4, 0.9])
+@pytest.mark.parametrize(("name", "density"), [("few", 0.4), ("wide", 0.1), ("holes", 0.9)])
 def test_parses_and_keeps_its_strings(state: State, name: str, density: float) -> None:
     labels = _labels(_SIZES[name][0], density, "uniform", 0, seed=3)
     for text in _prove(state, name, labels, keep=1000):

@@ -26,9 +26,12 @@ INSERT INTO person(email, age, region_id)
     FROM generate_series(1,120)i;
 INSERT INTO kind(name) VALUES('admin'),('guest'),('owner'),('author'),('editor');
 INSERT INTO sale(person_id, state, price, quantity, paid, at, note)
-    SELECT CASE WHEN i%17>0 THEN hashint4(i)%50+60 END, (ARRAY['new','sent','lost',NULL])[i*3%7%4+1], i*37%500/10.0, i%5,
+   
+    SELECT CASE WHEN i%17>0 THEN hashint4(i)%50+60 END, (ARRAY['new','sent','lost',NULL])[i*3%7%4+1],
+    i*37%500/10.0, i%5,
     CASE WHEN i%7>0 THEN i%3>0 END, '2024-01-01'::timestamptz+i*7919%900*interval '1h',
-    (ARRAY['fast track','slow lane','by fax',NULL,'fax again'])[i*7%11%5+1]||i%4 FROM generate_series(1,200)i;
+    (ARRAY['fast track','slow lane','by fax',NULL,'fax again'])[i*7%11%5+1]||i%4
+    FROM generate_series(1,200)i;
 INSERT INTO person_kind(person_id, kind_id) SELECT hashint4(i)%50+60, i%5+1 FROM generate_series(1,140)i;
 INSERT INTO line(sale_id, x) SELECT abs(hashint4(i))%190+1, i%4 FROM generate_series(1,80)i;
 INSERT INTO lead(email, region_id, hot) SELECT 'p'||i*5||'@x.org', i%4, i%2=0 FROM generate_series(1,30)i;
@@ -86,8 +89,9 @@ def test_planted(state: State, predicate: str) -> None:
 
 
 @pytest.mark.parametrize("predicate", ["id%3=0", "age>30", "id IN(SELECT person_id FROM sale WHERE paid)AND age>20"])
-def test_masks_of_partial_atoms(state: State, predicate: str) -> None:
-    found = atoms_for(state, children.atoms, "person", selected(state, "person", predicate), partial=True)
+@pytest.mark.parametrize("partial", [False, True])
+def test_masks(state: State, predicate: str, partial: bool) -> None:
+    found = atoms_for(state, children.atoms, "person", selected(state, "person", predicate), partial=partial)
     assert found
     check_masks(state, "person", found)
 

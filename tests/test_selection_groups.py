@@ -59,7 +59,7 @@ def state(server: Server) -> Iterator[State]:
 
 @pytest.mark.parametrize("predicate", _PLANTED[:-1])
 def test_planted(state: State, predicate: str) -> None:
-    check_planted(state, groups.atoms, "rev", predicate, verify=False)
+    check_planted(state, groups.atoms, "rev", predicate)
 
 
 @pytest.mark.parametrize("predicate", ["id%3=0", "size>20", "lang='fr'AND live"])

@@ -49,7 +49,7 @@ def state(server: Server) -> Iterator[State]:
 
 @pytest.mark.parametrize("predicate", _PLANTED)
 def test_planted(state: State, predicate: str) -> None:
-    check_planted(state, relatives.atoms, "mute", predicate, verify=False)
+    check_planted(state, relatives.atoms, "mute", predicate)
 
 
 @pytest.mark.parametrize("predicate", ["id%3=0", "price>10", "who_id IN(SELECT who_id FROM mute WHERE tag=1)"])

@@ -119,9 +119,11 @@ def time(rng: random.Random, world: World, table: Table) -> Assigned | None:
     term = own(source)
     step = rng.choice(("1d", "7d", "30d", "1mon", "1y", "1h", "90m"))
     unit = quote(rng.choice(("day", "month", "year", "week")))
-    ways = [op(term, "+", raw(quote(rng.choice(("", "-")) + step))), call("date_trunc", raw(unit), term), term]
+    ways = [op(term, "+", raw(quote(rng.choice(("", "-")) + step))), call("date_trunc", raw(unit), term)]
     if source.base == "date":
-        ways = [op(term, rng.choice("+-"), raw(str(rng.randint(1, 60)))), term]
+        ways = [op(term, rng.choice("+-"), raw(str(rng.randint(1, 60))))]
+    if source is not column:
+        ways.append(term)
     number = pick(rng, others(table, column, ("integer", "smallint")))
     if number is not None and source.base != "date":
         ways.append(op(term, "+", op(own(number), "*", Term(("interval", "'1d'"), Prec.CAST))))
@@ -157,7 +159,9 @@ def array(rng: random.Random, world: World, table: Table) -> Assigned | None:
     if column is None or "json" in column.base:
         return None
     numeric = column.base.removesuffix("[]") in _NUMBERS
-    members = re.findall(r"[^{},\"]+", world.value(rng, table, column) or "") or ["1"]
+    members = [m for text in world.coded(table, column).values for m in re.findall(r"[^{},\"]+", text)]
+    if not members:
+        return None
     member = rng.choice(members)
     spelled, new = (raw(member), raw("7")) if numeric else (raw(quote(member)), raw("'new'"))
     term = own(column)
@@ -185,14 +189,11 @@ def logic(rng: random.Random, world: World, table: Table) -> Assigned | None:
         if rule is not None:
             ways.append(rule.nested)
     other = pick(rng, [c for c in table.columns if c.base == column.base and c.name != column.name])
-    if other is not None:
-        ways.append(call("coalesce", term, own(other)))
-        ways.append(call("nullif", term, own(other)))
-    if values:
-        ways.append(call("coalesce", term, values[0]))
-        ways.append(call("nullif", term, values[0]))
-        if rule is not None:
-            ways.append(_case([(rule.nested, values[0])], term))
+    replacements = [*([own(other)] if other is not None else []), *values[:1]]
+    if not column.not_null:
+        ways += [call(name, term, new) for name in ("coalesce", "nullif") for new in replacements]
+    if values and rule is not None:
+        ways.append(_case([(rule.nested, values[0])], term))
     by = pick(rng, [c for c in table.columns if c.kind in ("E", "S") and len(world.coded(table, c).values) < 9])
     labels = world.coded(table, by).values if by is not None else ()
     if by is not None and labels and len(values) == 2:

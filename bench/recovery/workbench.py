@@ -17,7 +17,7 @@ from encoder.frame import State
 from scratch.catalog import read_catalog
 from scratch.changes import complete
 from scratch.database import cloned
-from scratch.session import connect
+from scratch.session import Session, connect
 from stream.capture import CaptureError, capture_script
 from stream.model import RowChange, StreamError, Transaction
 from stream.statements import statements
@@ -108,6 +108,14 @@ class Workbench:
                 return str(error)
         return [change for transaction in found for change in transaction.changes]
 
+    @contextmanager
+    def trial(self) -> Iterator[Session]:
+        """A session whose changes are rolled back at the end; slow statements are cancelled."""
+        with self._session.transaction(force_rollback=True):
+            self._session.execute(f"SET LOCAL statement_timeout='{_TIMEOUT}'".encode())
+            self._session.execute(f"SET LOCAL timezone='{TIMEZONE}'".encode())
+            yield self._session
+
     def _fresh_state(self) -> str:
         self._states += 1
         return self._stack.enter_context(cloned(self._admin_dsn, self._template, f"{self._name}_state{self._states}"))
@@ -118,11 +126,9 @@ class Workbench:
         if draw.table is not None:
             most = min(most, self.world.frame(draw.table).size - 1)
         try:
-            with self._session.transaction(force_rollback=True):
-                self._session.execute(f"SET LOCAL statement_timeout='{_TIMEOUT}'".encode())
-                self._session.execute(f"SET LOCAL timezone='{TIMEZONE}'".encode())
-                counts = [self._session.execute(sql.encode()).rowcount for sql in draw.statements]
-                self._session.execute(b"SET CONSTRAINTS ALL IMMEDIATE")
+            with self.trial() as session:
+                counts = [session.execute(sql.encode()).rowcount for sql in draw.statements]
+                session.execute(b"SET CONSTRAINTS ALL IMMEDIATE")
         except psycopg.Error:
             return False
         least = 1 if draw.table is None else LEAST_ROWS

@@ -117,19 +117,14 @@ def tables() -> Iterator[Rows]:
     yield (
         "reaction",
         ("message_id", "account_id", "emoji"),
-        [
-            (1 + int(2500 * rng.random() ** 0.8), rng.randrange(1, 221), skewed(rng, EMOJI))
-            for _ in range(1200)
-        ],
+        [(1 + int(2500 * rng.random() ** 0.8), rng.randrange(1, 221), skewed(rng, EMOJI)) for _ in range(1200)],
     )
     yield (
         "mention",
         ("message_id", "account_id", "seen"),
         [
             (*pair, rng.random() < 0.7)
-            for pair in sorted(
-                {(rng.randrange(1, 2501), 1 + int(220 * rng.random() ** 1.5)) for _ in range(600)}
-            )
+            for pair in sorted({(rng.randrange(1, 2501), 1 + int(220 * rng.random() ** 1.5)) for _ in range(600)})
         ],
     )
     yield (

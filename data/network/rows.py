@@ -77,8 +77,7 @@ def tables() -> Iterator[Rows]:
             (
                 number,
                 1 + number % 6,
-                f"{'XSRW'[number % 4]}{rng.randrange(10, 99)}"
-                f"-{rng.choice((8, 24, 48))}{rng.choice(('', 'P', 'F'))}",
+                f"{'XSRW'[number % 4]}{rng.randrange(10, 99)}-{rng.choice((8, 24, 48))}{rng.choice(('', 'P', 'F'))}",
                 rng.choice((1, 1, 2, 4)),
                 maybe(rng, 0.9, Decimal(rng.randrange(200, 9000)) / 10),
                 maybe(rng, 0.4, day(rng, OPENED, TODAY)),
@@ -135,9 +134,7 @@ def tables() -> Iterator[Rows]:
         [
             (
                 number,
-                f"2001:db8:{number:x}::/48"
-                if number % 7 == 0
-                else f"10.{number % 12}.{number}.0/{24 + number % 3}",
+                f"2001:db8:{number:x}::/48" if number % 7 == 0 else f"10.{number % 12}.{number}.0/{24 + number % 3}",
                 maybe(rng, 0.85, rng.randrange(1, 31)),
                 maybe(rng, 0.7, 100 + rng.randrange(60)),
                 skewed(rng, ("", "office", "storage", "guest wifi", "voice & video")),
@@ -197,9 +194,7 @@ def appliance(
     until = bought + timedelta(days=365 * rng.choice((2, 3, 5)))
     return (
         number,
-        maybe(
-            rng, 0.93, f"{rng.choice(('sw', 'rt', 'ap', 'fw'))}-{ascii_word(rng.choice(NOUNS))}-{number:03}"
-        ),
+        maybe(rng, 0.93, f"{rng.choice(('sw', 'rt', 'ap', 'fw'))}-{ascii_word(rng.choice(NOUNS))}-{number:03}"),
         1 + int(30 * rng.random() ** 1.5),
         area,
         letter if mounted else None,

@@ -77,9 +77,7 @@ def tables() -> Iterator[Rows]:
         ("draft_id", "node_id", "author_id", "saved", "body", "approved"),
         [draft(rng, number, len(nodes)) for number in range(1, 1201)],
     )
-    links = sorted(
-        {(1 + int(len(nodes) * rng.random()), 1 + int(38 * rng.random() ** 2)) for _ in range(900)}
-    )
+    links = sorted({(1 + int(len(nodes) * rng.random()), 1 + int(38 * rng.random() ** 2)) for _ in range(900)})
     uses = Counter(topic for _, topic in links)
     yield (
         "cms.topic",
@@ -132,10 +130,7 @@ def tables() -> Iterator[Rows]:
     yield (
         "cms.changelog",
         ("log_id", "node_id", "what"),
-        [
-            (number, rng.randrange(1, 700), rng.choice(("added", "shown", "hidden")))
-            for number in range(1, 301)
-        ],
+        [(number, rng.randrange(1, 700), rng.choice(("added", "shown", "hidden"))) for number in range(1, 301)],
     )
     yield (
         "public.hit",

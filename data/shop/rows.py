@@ -208,9 +208,7 @@ def purchases_and_lines(
             lines.append((number, line, sku, quantity, prices[sku], rebate))
             total += round(quantity * prices[sku] * (100 - (rebate or 0)) / 100, 2)
         state = skewed(rng, STATES)
-        shipped = (
-            placed + timedelta(hours=rng.randrange(8, 240)) if state in ("shipped", "returned") else None
-        )
+        shipped = placed + timedelta(hours=rng.randrange(8, 240)) if state in ("shipped", "returned") else None
         purchases.append(
             (
                 number,

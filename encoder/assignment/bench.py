@@ -97,12 +97,19 @@ class Bench:
         self._out: str | None = None
 
     def values(
-        self, terms: Sequence[Term], column: Column, environment: Environment, places: Sequence[int] | None = None
+        self,
+        terms: Sequence[Term],
+        column: Column,
+        environment: Environment,
+        places: Sequence[int] | None = None,
+        beside: tuple[Source, ...] = (),
+        on: Sequence[Term] = (),
     ) -> list[list[Value] | None]:
         """For every term its values in the rows (`places` among them, all by default), as text after the
-        assignment cast to `column`; None for a term that raises on any of them."""
+        assignment cast to `column`; None for a term that raises on any of them.  `beside` are more sources,
+        joined by the conditions `on`."""
         self._prepare(column)
-        queries = [self._query(term, places) for term in terms]
+        queries = [self._query(term, places, beside, on) for term in terms]
         call = "SELECT * FROM pg_temp.tersql_try(%s::text[], %s, %s)"
         size = self.count if places is None else len(places)
         place_of = {place: i for i, place in enumerate(range(self.count) if places is None else places)}
@@ -150,7 +157,9 @@ class Bench:
         self.session.execute(f"CREATE TEMP TABLE tersql_out(n int,v {kind})".encode())
         self._out = kind
 
-    def _query(self, term: Term, places: Sequence[int] | None) -> str:
+    def _query(
+        self, term: Term, places: Sequence[int] | None, beside: tuple[Source, ...], on: Sequence[Term]
+    ) -> str:
         own = source_of(self.table)
         laid = Source(_ROWS, f"pg_temp.{_ROWS}", ("tersql_n", "tersql_id", "tersql_rel"))
         conditions = [
@@ -161,8 +170,14 @@ class Bench:
             listed = ",".join(map(str, places))
             conditions.append(Term((Ref(_ROWS, "tersql_n"), f" = ANY('{{{listed}}}')"), Prec.COMPARE))
         sources, joins = joined_sources(self.catalog, paths_of(term))
-        query = Query((ref(_ROWS, "tersql_n"), term), (own, laid, *sources), conjoin([*conditions, *joins]))
+        query = Query((ref(_ROWS, "tersql_n"), term), (own, laid, *sources, *beside), conjoin([*conditions, *joins, *on]))
         return f"INSERT INTO pg_temp.tersql_out {render(query)}"
+
+
+def laid_first(count: int) -> Query:
+    """The identities of the first `count` rows that are laid out, to select them by ctid in a query."""
+    laid = Source(_ROWS, f"pg_temp.{_ROWS}", ("tersql_n", "tersql_id", "tersql_rel"))
+    return Query((ref(_ROWS, "tersql_id"),), (laid,), op(ref(_ROWS, "tersql_n"), "<", raw(str(count))))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from encoder.literals import source_of
 
 _NUMERIC = INTEGERS | {"numeric"}
 _MAX_FILTER_VALUES = 6
+_MAX_CONDITIONS = 40
+_MAX_NUMERIC = 12
 _SEPARATORS = (",", ", ", " ", ";", "; ", "|", "/", " / ", "-", "\n", "")
 Mask = NDArray[np.bool_]
 _STAR = raw("*")
@@ -68,13 +70,14 @@ def _aggregates(
     counts = np.bincount(groups[every], minlength=size).astype(np.float64)
     yield _Aggregate(relation, "count", _STAR, also, counts, True, where, False)
     numeric = [member for member in relation.members if member.column.base in _NUMERIC and not member.is_key]
+    numeric = numeric[:_MAX_NUMERIC]
     values: list[tuple[Term, tuple[Member, ...], Floats, bool]] = [
         (member.term, (member,), member.numbers, member.column.base in INTEGERS) for member in numeric
     ]
-    if products:
+    if products and relation.child:
         values += [
             (op(a.term, "*", b.term), (a, b), a.numbers * b.numbers, False)
-            for a, b in combinations(numeric[:10], 2)
+            for a, b in combinations(numeric[:8], 2)
             if a.own or b.own
         ]
     for value, members, numbers, whole in values:
@@ -109,7 +112,7 @@ def filtered(problem: Problem) -> Iterator[Term]:
         return
     band = Band.rounding(problem.numbers, problem.scale)
     for relation in relations(problem):
-        for member, condition, keep in conditions(relation):
+        for member, condition, keep in islice(conditions(relation), _MAX_CONDITIONS):
             for item in _aggregates(relation, (member,), condition, np.array(keep, dtype=np.bool_)):
                 if band.holds(item.numbers):
                     yield item.term

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
@@ -10,10 +10,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from emit.term import Term
-from encoder.assignment.bench import ABSENT, Bench, Environment, environments, measured
+from emit.term import Term, in_query, ref
+from encoder.assignment.bench import ABSENT, Bench, Environment, environments, laid_first, measured
 from encoder.assignment.model import Expression
 from encoder.assignment.problem import Family, Problem, choose_sample
+from encoder.assignment.windows import derived, valued, window_terms
 from encoder.budget import Budget
 from encoder.frame import State
 from scratch.catalog import Column
@@ -50,13 +51,13 @@ class Search:
         self.timezone = timezone
         self.trial = trial
         self.environments = environments(timezone)
-        self._last: tuple[tuple[list[int], list[int]], Problem] | None = None
+        self._last: tuple[tuple[list[int], list[int], bool], Problem] | None = None
         self.own = self.table.by_name.get(goal.column.name) == goal.column
         texts = state.frame(table).texts(goal.column.name) if self.own else None
         self.old = [texts[row] for row in goal.rows.tolist()] if texts is not None else None
 
     def run(self, tiers: Tiers, enough: int, within: Sequence[int] | None = None) -> list[Term]:
-        """Terms that give the goal on all rows (or at the places `within`), cheapest first."""
+        """Terms that give the goal on all rows, cheapest first; with `within`, at these places, looking near only."""
         places = list(range(len(self.goal.rows))) if within is None else list(within)
         proven: dict[Term, int] = {}
         tried: set[Term] = set()
@@ -66,7 +67,7 @@ class Search:
                 continue
             for _ in range(_ROUNDS):
                 sample = self._sample(places, counterexamples)
-                problem = self.problem(sample, counterexamples)
+                problem = self.problem(sample, counterexamples, light=within is not None)
                 found, refuting = self._prove(self._propose(problem, tier, tried), places, sample, enough)
                 proven.update(found)
                 if not refuting or len(proven) >= enough:
@@ -95,22 +96,41 @@ class Search:
                 mask &= np.array([a == b for a, b in zip(values, self.goal.new, strict=True)])
         return right
 
+    def window_candidates(self) -> Iterator[tuple[Term, Term, bool]]:
+        """See windows.window_terms; on a sample of the goal's rows."""
+        sample = self._sample(range(len(self.goal.rows)), ())
+        return window_terms(self.problem(sample), self.goal.rows)
+
+    def window_holds(self, term: Term, window: Term, selected: bool) -> bool:
+        """Whether a window function gives the goal on all rows under every session's settings."""
+        count = len(self.goal.rows)
+        where = in_query(ref((), "ctid"), laid_first(count)) if selected else None
+        source, join = derived(self.table, window, where)
+        wanted = list(self.goal.new)
+        for environment in self.environments:
+            (values,) = self.trial.values(
+                [valued(self.table, term)], self.goal.column, environment, range(count), (source,), [join]
+            )
+            if not self.budget.spend() or values != wanted:
+                return False
+        return True
+
     def _sample(self, places: Sequence[int], extra: Sequence[int]) -> list[int]:
         new = [self.goal.new[place] for place in places]
         old = None if self.old is None else [self.old[place] for place in places]
         position = {place: i for i, place in enumerate(places)}
         return [places[i] for i in choose_sample(new, old, [position[place] for place in extra])]
 
-    def problem(self, sample: Sequence[int], hard: Sequence[int]) -> Problem:
+    def problem(self, sample: Sequence[int], hard: Sequence[int] = (), light: bool = False) -> Problem:
         """The problem on these places; that of the last call where they are the same, with all that it knows."""
-        mark = (list(sample), list(hard))
+        mark = (list(sample), list(hard), light)
         if self._last is not None and self._last[0] == mark:
             return self._last[1]
         rows = tuple(int(self.goal.rows[place]) for place in sample)
         new = tuple(self.goal.new[place] for place in sample)
         position = {place: i for i, place in enumerate(sample)}
         places = tuple(position[place] for place in hard)
-        problem = Problem(self.state, self.table, self.goal.column, rows, new, self.timezone, places)
+        problem = Problem(self.state, self.table, self.goal.column, rows, new, self.timezone, places, light)
         self._last = (mark, problem)
         return problem
 
@@ -163,7 +183,7 @@ class Search:
 
     def ordered(self, terms: Iterable[Term]) -> list[Term]:
         """`terms` without repetitions, cheapest first."""
-        problem = self.problem(self._sample(range(len(self.goal.rows)), ()), ())
+        problem = self.problem(self._sample(range(len(self.goal.rows)), ()))
         return sorted(dict.fromkeys(terms), key=lambda term: (problem.cost(term), str(term.parts)))
 
     def choose(self, terms: Sequence[Term], others: Rows, keep: int) -> list[Expression]:

@@ -13,6 +13,7 @@ from encoder.assignment import (
     numeric,
     text,
     times,
+    windows,
 )
 from encoder.assignment.problem import Family
 
@@ -46,6 +47,6 @@ FAMILIES: tuple[tuple[int, tuple[Family, ...]], ...] = (
             text.concatenated,
         ),
     ),
-    (24, (text.compositions, lookups.lookups)),
+    (24, (text.compositions, lookups.lookups, windows.ranked)),
     (80, (numeric.triples, children.filtered, children.lists)),
 )

@@ -17,3 +17,24 @@ class Expression:
     term: Term
     paths: frozenset[Path]
     size: int
+
+
+WINDOW = "window"
+"""The source key of a window's value in a WindowExpression's term; the column is VALUE."""
+VALUE = "n"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowExpression:
+    """A value that a window function over the table gives, which SET can only take from a derived source.
+
+    `window` is the function's call with its OVER; its references are keyed () and mean the rows that the
+    derived query reads.  `term` is what SET gets: (WINDOW, VALUE) is the window's value, () the updated row.
+    `selected` says that the derived query must read only the rows that the statement updates.  `size` is the
+    bytes of the term, the derived source and its join.  `windows.update_from_window` builds the statement.
+    """
+
+    term: Term
+    window: Term
+    selected: bool
+    size: int

@@ -71,8 +71,9 @@ def single(problem: Problem) -> Iterator[Term]:
     yield from _fit(block, list(_wanted(problem)), set())
     for item in inputs:
         yield from _integer_steps(item, problem)
-    yield from _clamps(problem, inputs)
-    yield from _bits(problem, inputs)
+    near = [item for item in inputs if len(item.term.parts) == 1][:_MAX_PAIRED]
+    yield from _clamps(problem, near)
+    yield from _bits(problem, near)
     yield from _linear(block, next(_wanted(problem)))
 
 
@@ -90,6 +91,14 @@ def triples(problem: Problem) -> Iterator[Term]:
         singles = _block(_combinable(problem)[:_MAX_TRIPLE])
         seen = {line.tobytes() for block in (singles, *_pairs(singles)) for line in block.values}
         yield from _fit_all(_triples(singles), list(_wanted(problem))[:2], seen)
+
+
+def of_input(problem: Problem, item: Input) -> Iterator[Term]:
+    """The goal from the one number `item`."""
+    if _is_numeric(problem):
+        block = _block([item])
+        yield from _fit(block, list(_wanted(problem))[:1], set())
+        yield from _linear(block, next(_wanted(problem)))
 
 
 def _combinable(problem: Problem) -> list[Input]:

@@ -18,7 +18,7 @@ from encoder.assignment.engine import Mask, Search
 from encoder.assignment.families import FAMILIES
 from encoder.assignment.problem import Problem
 
-_MAX_GROUPS = 12
+_MAX_GROUPS = 8
 _LEAST_SHARE = 0.15
 _SPREAD = 300
 _MAX_VALUES = 8
@@ -33,7 +33,7 @@ def partials(search: Search) -> list[tuple[Term, Mask]]:
     spread = _spread(search)
     found: dict[Term, Mask] = {}
     tried = 0
-    for group in _groups(search.problem(spread, ())):
+    for group in _groups(search.problem(spread, light=True)):
         places = [spread[i] for i in group]
         if tried >= _MAX_GROUPS or search.budget.left <= 0:
             break
@@ -126,7 +126,7 @@ def splits(search: Search) -> list[Term]:
 def _joined(search: Search, first: Term, right: Mask, second: Term, also: Mask) -> Iterator[Term]:
     must, must_not = np.flatnonzero(~also), np.flatnonzero(~right)
     chosen = sorted([*_thinned(must.tolist()), *_thinned(must_not.tolist())])
-    problem = search.problem(chosen, ())
+    problem = search.problem(chosen)
     wanted = [not also[place] for place in chosen]
     for condition in islice(conditions(problem, wanted, True), _CONDITIONS):
         yield from split(condition, first, second)

@@ -28,7 +28,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Texts: TypeAlias = tuple[Value, ...]
 
 _SAMPLE = 40
-_MAX_INPUTS = 260
+_MAX_INPUTS = 120
 _MAX_DEPTH = 3
 # Bytes that a join costs beside its table's name: FROM, an alias, WHERE a.id=b.
 _JOIN = 18
@@ -101,7 +101,8 @@ Family: TypeAlias = Callable[["Problem"], Proposals]
 class Problem:
     """One goal on a sample of its rows.
 
-    `rows` are row indexes of the table's frame, `new` the wanted texts.  `hard` are the places in the sample that refuted proposals.
+    `rows` are row indexes of the table's frame, `new` the wanted texts.  `hard` are the places in the
+    sample that refuted proposals.  A `light` problem sees the row and the rows that it refers to directly, no others.
     """
 
     state: State
@@ -111,6 +112,7 @@ class Problem:
     new: Texts
     timezone: str | None
     hard: tuple[int, ...] = ()
+    light: bool = False
 
     @property
     def base(self) -> str:
@@ -135,7 +137,7 @@ class Problem:
         """Columns up the foreign keys, near ones first."""
         found: list[Input] = []
         level: list[tuple[Path, Table, list[int]]] = [((), self.table, list(self.rows))]
-        for _ in range(_MAX_DEPTH):
+        for _ in range(1 if self.light else _MAX_DEPTH):
             following: list[tuple[Path, Table, list[int]]] = []
             for path, table, rows in level:
                 for key in table.foreign_keys:

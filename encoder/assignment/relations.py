@@ -14,7 +14,7 @@ from encoder.assignment.problem import Floats, Problem, to_number
 from encoder.literals import source_of
 from scratch.catalog import Column, Table
 
-_MAX_RELATIONS = 24
+_MAX_RELATIONS = 16
 _MAX_ROWS = 20_000
 
 
@@ -40,12 +40,13 @@ class Member:
 
 @dataclass(frozen=True)
 class Relation:
-    """The rows of `other` whose `theirs` equals this row's `ours`."""
+    """The rows of `other` whose `theirs` equals this row's `ours`; `child` where they refer to the row itself."""
 
     problem: Problem
     other: Table
     ours: tuple[str, ...]
     theirs: tuple[str, ...]
+    child: bool
 
     @property
     def key(self) -> str:
@@ -95,8 +96,10 @@ class Relation:
             if column.name not in self.theirs:
                 texts = frame.texts(column.name)
                 yield Member(ref(self.key, column.name), column, tuple(texts[row] for row in self.flat), (), (), _is_key(self.other, column))
-        for link in self.other.foreign_keys:
-            if link.columns == self.theirs or link.target == self.problem.table.name:
+        shared = {key.target for key in self.problem.table.foreign_keys} | {self.problem.table.name}
+        for link in self.other.foreign_keys if self.child else ():
+            # What the row itself refers to, its children mostly share.
+            if link.columns == self.theirs or link.target in shared:
                 continue
             target = self.problem.state.catalog[link.target]
             reached = self.problem.follow(link, self.flat)
@@ -132,24 +135,26 @@ class Relation:
 def relations(problem: Problem) -> tuple[Relation, ...]:
     """Children first, then rows under the same parent; those without any related row left out."""
     found: list[Relation] = []
+    if problem.light:
+        return ()
     seen: set[tuple[object, ...]] = set()
 
-    def add(other: Table, ours: tuple[str, ...], theirs: tuple[str, ...]) -> None:
+    def add(other: Table, ours: tuple[str, ...], theirs: tuple[str, ...], child: bool) -> None:
         mark = (other.name, ours, theirs)
         if mark in seen or len(found) >= _MAX_RELATIONS:
             return
         seen.add(mark)
-        relation = Relation(problem, other, ours, theirs)
+        relation = Relation(problem, other, ours, theirs, child)
         if 0 < len(relation.flat) <= _MAX_ROWS:
             found.append(relation)
 
     catalog = problem.state.catalog
     for key in catalog.referenced_by.get(problem.table.name, ()):
-        add(catalog[key.table], key.target_columns, key.columns)
+        add(catalog[key.table], key.target_columns, key.columns, True)
     for own in problem.table.foreign_keys:
         for key in catalog.referenced_by.get(own.target, ()):
             if key.target_columns == own.target_columns:
-                add(catalog[key.table], own.columns, key.columns)
+                add(catalog[key.table], own.columns, key.columns, False)
     return tuple(found)
 
 

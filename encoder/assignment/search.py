@@ -13,13 +13,14 @@ import numpy as np
 from encoder.assignment.bench import bench, measured
 from encoder.assignment.engine import Goal, Mask, Rows, Search
 from encoder.assignment.families import FAMILIES
-from encoder.assignment.model import Expression
+from encoder.assignment.model import Expression, WindowExpression
 from encoder.assignment.partial import partials, splits
+from encoder.assignment.windows import sized
 from encoder.budget import Budget
 from encoder.frame import State
 from stream.model import TableName
 
-__all__ = ["Goal", "find_expressions", "find_partial"]
+__all__ = ["Goal", "find_expressions", "find_partial", "find_windows"]
 
 # Proven expressions among which the kept ones are chosen, for each that is kept.
 _CHOICE = 3
@@ -57,6 +58,23 @@ def find_partial(
     with _searching(state, table, goal, np.empty(0, dtype=np.intp), budget, timezone) as search:
         found = partials(search)
         return [(measured(state.catalog, search.table, term), mask) for term, mask in found[:keep]]
+
+
+def find_windows(
+    state: State, table: TableName, goal: Goal, *, budget: Budget, timezone: str | None, keep: int = 3
+) -> list[WindowExpression]:
+    """Window functions over the table itself that give `goal.new` on all of `goal.rows`, cheapest first, each
+    proved on the server.  `windows.update_from_window` makes a statement of one."""
+    found: list[WindowExpression] = []
+    if len(goal.rows) < 2 or not state.catalog[table].row_key:
+        return found
+    with _searching(state, table, goal, np.empty(0, dtype=np.intp), budget, timezone) as search:
+        for term, window, selected in search.window_candidates():
+            if search.window_holds(term, window, selected):
+                found.append(sized(search.table, WindowExpression(term, window, selected, 0)))
+            if len(found) >= keep * _CHOICE:
+                break
+    return sorted(found, key=lambda expression: expression.size)[:keep]
 
 
 @contextmanager

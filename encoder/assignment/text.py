@@ -15,6 +15,8 @@ from encoder.assignment.text_ops import CASES, HASHES, LOWER, WHOLE, Piece, Text
 
 _EXAMPLES = 7
 _MAX_BASES = 40
+_MAX_EDITED = 5
+_MAX_REPLACED = 40
 _SEPARATORS = ((" ", "-"), ("-", " "), ("_", " "), (" ", "_"), (" ", ""), ("-", ""), ("_", "-"), ("-", "_"))
 
 
@@ -47,6 +49,24 @@ def _piece(values: Sequence[str | None], term: Term, cost: int) -> Piece:
     return Piece(tuple(values), lambda: term, cost)
 
 
+def _similar(problem: Problem) -> list[Piece]:
+    """The bases without NULL that share most with the wanted texts, case aside."""
+    wanted = [_shreds(text) for text in _wanted(problem)]
+    scored: list[tuple[float, Piece]] = []
+    for base in _bases(problem):
+        if None not in base.values:
+            pairs = zip(wanted, base.values, strict=True)
+            score = sum(len(own & _shreds(value or "")) / (len(own) or 1) for own, value in pairs)
+            if score > 0:
+                scored.append((score, base))
+    return [base for _, base in sorted(scored, key=lambda pair: -pair[0])[:_MAX_EDITED]]
+
+
+def _shreds(text: str) -> set[str]:
+    folded = text.lower()
+    return {folded[i : i + 2] for i in range(len(folded) - 1)} or set(folded)
+
+
 def _wanted(problem: Problem) -> tuple[str, ...]:
     return tuple(problem.new[place] or "" for place in _examples(problem))
 
@@ -56,16 +76,15 @@ def single_edits(problem: Problem) -> Iterator[Term]:
     if problem.base not in STRINGS or not any(problem.new):
         return
     wanted = _wanted(problem)
-    for base in _bases(problem):
-        if None not in base.values:
-            yield from _edited(base, wanted, True)
-            for step in cuts(base.values, wanted):
-                if base.then(step).values == wanted:
-                    yield step.build(base.build())
-            for step in WHOLE:
-                piece = base.then(step)
-                if piece.values != base.values:
-                    yield from _edited(piece, wanted, True)
+    for base in _similar(problem):
+        yield from _edited(base, wanted, True)
+        for step in cuts(base.values, wanted):
+            if base.then(step).values == wanted:
+                yield step.build(base.build())
+        for step in WHOLE:
+            piece = base.then(step)
+            if piece.values != base.values:
+                yield from _edited(piece, wanted, True)
     yield from _hashes(problem, wanted)
 
 
@@ -74,9 +93,7 @@ def compositions(problem: Problem) -> Iterator[Term]:
     if problem.base not in STRINGS or not any(problem.new):
         return
     wanted = _wanted(problem)
-    for base in _bases(problem):
-        if None in base.values:
-            continue
+    for base in _similar(problem):
         firsts = _distinct([base, *(base.then(step) for step in (*cuts(base.values, wanted), *WHOLE))])
         for first in firsts:
             yield from _edited(first, wanted, False)
@@ -86,9 +103,10 @@ def compositions(problem: Problem) -> Iterator[Term]:
                 for first in firsts:
                     for term in _edited(first.then(LOWER), folded, first is base):
                         yield case.build(_without_lower(term))
-        for step in (replacing(*pair) for pair in _SEPARATORS):
-            for first in firsts[:80]:
-                yield from _edited(first.then(step), wanted, False)
+        for old, new in _SEPARATORS:
+            if any(old in (value or "") for value in base.values) and all(old not in text for text in wanted):
+                for first in firsts[:_MAX_REPLACED]:
+                    yield from _edited(first.then(replacing(old, new)), wanted, False)
 
 
 def _without_lower(term: Term) -> Term:

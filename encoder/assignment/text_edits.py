@@ -132,16 +132,17 @@ def _translations(examples: Sequence[Example]) -> Iterator[TextOp]:
 
 
 def _paddings(examples: Sequence[Example]) -> Iterator[TextOp]:
-    lengths = {len(b) for _, b in examples}
-    if len(lengths) == 1:
-        length = lengths.pop()
-        for name, place in (("lpad", slice(None, 1)), ("rpad", slice(-1, None))):
-            fills = {b[place] for a, b in examples if len(a) < length}
+    source, target = examples[0]
+    length = len(target)
+    if all(len(b) == length for _, b in examples):
+        for name in ("lpad", "rpad"):
+            fills = {(b[:1] if name == "lpad" else b[-1:]) for a, b in examples if len(a) < length}
             if len(fills) == 1:
-                yield _pad(name, length, fills.pop())
-    characters = {character for _, b in examples for character in b}
-    if len(characters) == 1 and all(len(a) == len(b) for a, b in examples):
-        character = characters.pop()
+                step = _pad(name, length, fills.pop())
+                if step.apply(source) == target:
+                    yield step
+    character = target[:1]
+    if character and all(b == character * len(a) for a, b in examples):
         yield TextOp(
             lambda text: character * len(text),
             lambda term: call("repeat", quoted(character), call("length", term)),
@@ -154,8 +155,10 @@ def _pad(name: str, length: int, fill: str) -> TextOp:
         padded = text.rjust(length, fill) if name == "lpad" else text.ljust(length, fill)
         return padded[:length]
 
-    arguments = (raw(str(length)), quoted(fill)) if fill != " " else (raw(str(length)),)
-    return TextOp(apply, lambda term: call(name, term, *arguments), 8 + len(str(length)))
+    def build(term: Term) -> Term:
+        return call(name, term, raw(str(length)), *((quoted(fill),) if fill != " " else ()))
+
+    return TextOp(apply, build, 8 + len(str(length)))
 
 
 def _anchored(changed: Sequence[Example]) -> Iterator[TextOp]:

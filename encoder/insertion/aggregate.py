@@ -57,7 +57,7 @@ def _is_key(task: Task, slot: Slot) -> bool:
 
 
 def _readable(task: Task, slot: Slot, table: Table) -> list[str]:
-    names = namesakes(task.state, task.target, slot, table)
+    names = namesakes(task.target, slot, table)
     return [name for name in names if compatible(table.by_name[name], slot.column)]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder.frame import State
 from encoder.insertion.evidence import Link
+from encoder.insertion.model import Indexes
 from encoder.insertion.order import Order
 from encoder.insertion.slots import Slot
 from encoder.selection.model import Labels, Mask
@@ -35,13 +35,13 @@ def passed_over(state: State, target: Table, slots: Sequence[Slot], link: Link) 
 
 
 def _made(
-    slots: Sequence[Slot], equal: Mapping[str, str], size: int, texts: object
+    slots: Sequence[Slot], equal: Mapping[str, str], size: int, texts: Callable[[str], list[Value]]
 ) -> list[tuple[Value, ...]] | None:
     """The key that every row of the source would give, where all its columns are constants or read from it."""
     columns: list[list[Value]] = []
     for slot in slots:
         if slot.name in equal and not (slot.constant and len(slot.values) > 1):
-            columns.append(texts(equal[slot.name]))  # type: ignore[operator]
+            columns.append(texts(equal[slot.name]))
         elif slot.constant:
             columns.append([slot.values[0]] * size)
         else:
@@ -49,11 +49,13 @@ def _made(
     return list(zip(*columns, strict=True))
 
 
-def by_gaps(labels: Labels, rows: NDArray[np.int64], order: Order, ids: Sequence[int], start: int | None) -> Labels | None:
+def by_gaps(
+    labels: Labels, rows: Indexes, order: Order, ids: Sequence[int], start: int | None
+) -> Labels | None:
     """`labels` with the free rows settled by the gaps between `ids`: each row passed over has used one up.
 
-    `rows` are the source's rows of the ids, both in order; `start` is the id that the first row of the source got, None if
-    unknown.  None where a gap is wider than the free rows that fall into it.
+    `rows` are the source's rows of the ids, both in order; `start` is the id that the first row of the
+    source got, None if unknown.  None where a gap is wider than the free rows that fall into it.
     """
     free = ~labels.must & ~labels.must_not
     must, must_not = labels.must.copy(), labels.must_not.copy()

@@ -43,7 +43,8 @@ def cross_proposals(task: Task, hypotheses: Sequence[Link]) -> list[Proposal]:
 
 
 def _varying(task: Task) -> list[Slot]:
-    return [slot for slot in task.slots if slot.explicit and not slot.default and not slot.constant and slot.sequence is None]
+    wanted = (slot for slot in task.slots if slot.explicit and not slot.default and slot.sequence is None)
+    return [slot for slot in wanted if not slot.constant]
 
 
 def _plans(task: Task, hypotheses: Sequence[Link]) -> Iterator[Plan]:
@@ -141,7 +142,8 @@ def _joined(
     """The two tables, joined by a column of each that is equal in all inserted rows and in none of the holes."""
     one, other = tables
     left, right = sides[0], sides[1]
-    assert isinstance(left, TableSide) and isinstance(right, TableSide)
+    assert isinstance(left, TableSide)
+    assert isinstance(right, TableSide)
     frames = [task.state.frame(link.table.name) for link in tables]
     for a in one.table.columns:
         texts = frames[0].texts(a.name)

@@ -10,6 +10,7 @@ from emit.literal import quote
 from emit.term import Prec, Term, call, cast, op, raw
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import BOOL, INT, TEXT, Speller, class_of, read, short_type
+from scratch.catalog import Column
 from stream.model import Value
 
 Build = Callable[[Term], Term]
@@ -60,7 +61,7 @@ def _same(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Build
     column = slot.column
     if tuple(base) != slot.values:
         return None
-    if kind not in (class_of(column), INT, TEXT):
+    if kind not in (class_of(column), column.base, INT, TEXT):
         return None
     return lambda a: read(a, kind, column)
 
@@ -110,11 +111,12 @@ def _dates(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Buil
     if found is None or unit * found[1] + _EPOCH < 0:
         return None
     factor, offset = found
+    sign = "+" if factor > 0 else "-"
     start = spell.typed(_moment(offset * unit, column.base), column)
     if column.base == "date":
-        return lambda a: op(start, "+" if factor > 0 else "-", a if abs(factor) == 1 else op(a, "*", raw(str(abs(factor)))))
+        return lambda a: op(start, sign, a if abs(factor) == 1 else op(a, "*", raw(str(abs(factor)))))
     step = raw(f"{quote(_interval(abs(factor)))}::interval", Prec.CAST)
-    return lambda a: op(start, "+" if factor > 0 else "-", op(a, "*", step))
+    return lambda a: op(start, sign, op(a, "*", step))
 
 
 _EPOCH = 62_135_596_800_000_000  # microseconds from year 1 to 1970
@@ -150,31 +152,28 @@ def _interval(microseconds: int) -> str:
 
 def _choice(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Build | None:
     """A column of two values by a comparison of the base with a constant."""
-    column, values = slot.column, slot.values
-    distinct = sorted(set(values), key=lambda value: (value is None, value or ""))
+    distinct = sorted(set(slot.values), key=lambda value: (value is None, value or ""))
     if len(distinct) != 2 or None in base:
         return None
-    for high in distinct:
-        test = _test([b or "" for b in base], kind, [value == high for value in values])
-        if test is None:
-            continue
-        sign, text = test
-        low = distinct[1 - distinct.index(high)]
-        condition = _comparison(sign, text)
-        if column.base == "boolean" and None not in distinct:
-            if high == "t":
-                return condition
-            continue
-        if class_of(column) == INT and (high, low) == ("1", "0"):
-            return lambda a: cast(condition(a), "int")
-        yes, no = spell.top(high, column), spell.top(low, column)
-        if class_of(column) == TEXT and column.kind != "S":
-            yes = spell.typed(high, column)
-        if high is None:
-            continue
-        other = () if low is None else ("ELSE", *no.parts)
-        return lambda a: Term(("CASE WHEN", *condition(a).parts, "THEN", *yes.parts, *other, "END"))
-    return None
+    found: list[Build] = []
+    for high, low in (distinct, distinct[::-1]):
+        test = _test([b or "" for b in base], kind, [value == high for value in slot.values])
+        if test is not None and high is not None:
+            found += _chosen(_comparison(*test), high, low, slot.column, spell)
+    letter = raw("a")
+    return min(found, key=lambda build: size_of(build(letter)), default=None)
+
+
+def _chosen(condition: Build, high: str, low: Value, column: Column, spell: Speller) -> list[Build]:
+    """`high` where the condition holds, else `low`."""
+    if column.base == "boolean" and low is not None:
+        return [condition] if high == "t" else []
+    if class_of(column) == INT and (high, low) == ("1", "0"):
+        return [lambda a: cast(condition(a), "int")]
+    typed = class_of(column) == TEXT and column.kind != "S"
+    yes = spell.typed(high, column) if typed else spell.top(high, column)
+    other = () if low is None else ("ELSE", *spell.top(low, column).parts)
+    return [lambda a: Term(("CASE WHEN", *condition(a).parts, "THEN", *yes.parts, *other, "END"))]
 
 
 def _comparison(sign: str, text: str) -> Build:
@@ -207,16 +206,20 @@ _FUNCTIONS: tuple[Function, ...] = (
     (lambda text: text, lambda a: a),
     (str.lower, lambda a: call("lower", a)),
     (str.upper, lambda a: call("upper", a)),
-    (lambda text: text.lower().replace(" ", "-"), lambda a: call("replace", call("lower", a), raw("' '"), raw("'-'"))),
-    (lambda text: text.lower().replace(" ", "_"), lambda a: call("replace", call("lower", a), raw("' '"), raw("'_'"))),
-    (lambda text: text.replace(" ", "-"), lambda a: call("replace", a, raw("' '"), raw("'-'"))),
-    (lambda text: text.replace("-", " "), lambda a: call("replace", a, raw("'-'"), raw("' '"))),
-    (lambda text: text.replace("_", " "), lambda a: call("replace", a, raw("'_'"), raw("' '"))),
-    (lambda text: text.replace("-", " ").title(), lambda a: call("initcap", call("replace", a, raw("'-'"), raw("' '")))),
+    (lambda text: text.lower().replace(" ", "-"), lambda a: _replace(call("lower", a), " ", "-")),
+    (lambda text: text.lower().replace(" ", "_"), lambda a: _replace(call("lower", a), " ", "_")),
+    (lambda text: text.replace(" ", "-"), lambda a: _replace(a, " ", "-")),
+    (lambda text: text.replace("-", " "), lambda a: _replace(a, "-", " ")),
+    (lambda text: text.replace("_", " "), lambda a: _replace(a, "_", " ")),
+    (lambda text: text.replace("-", " ").title(), lambda a: call("initcap", _replace(a, "-", " "))),
     (str.title, lambda a: call("initcap", a)),
     (lambda text: text[:1], lambda a: call("left", a, raw("1"))),
     (lambda text: text.lower()[:1], lambda a: call("lower", call("left", a, raw("1")))),
 )
+
+
+def _replace(a: Term, old: str, new: str) -> Term:
+    return call("replace", a, raw(quote(old)), raw(quote(new)))
 
 
 def _template(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Build | None:

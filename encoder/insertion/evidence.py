@@ -147,7 +147,9 @@ class _Finder:
             return [rows[0] for rows in options]
         frame = self.state.frame(table.name)
         votes = [
-            (slot.values, frame.texts(name)) for slot in self.slots for name in namesakes(self.state, self.target, slot, table)
+            (slot.values, frame.texts(name))
+            for slot in self.slots
+            for name in namesakes(self.target, slot, table)
         ]
         best: list[list[int]] = []
         for place, rows in enumerate(options):
@@ -219,7 +221,7 @@ def compatible(one: Column, other: Column) -> bool:
     return one.base == other.base or kind == INT or (kind == TEXT and one.kind == other.kind == "S")
 
 
-def namesakes(state: State, target: Table, slot: Slot, table: Table) -> list[str]:
+def namesakes(target: Table, slot: Slot, table: Table) -> list[str]:
     """Columns of `table` that may well hold the same as `slot`: of its name, or foreign keys to the same table."""
     found = {slot.name} if slot.name in table.by_name else set()
     for key in target.foreign_keys:
@@ -232,4 +234,4 @@ def namesakes(state: State, target: Table, slot: Slot, table: Table) -> list[str
 
 def _grouping(table: Table) -> list[Column]:
     names = {key.columns[0] for key in table.foreign_keys if len(key.columns) == 1}
-    return [column for column in table.columns if column.name in names or column.base == "boolean" or column.kind == "S"]
+    return [c for c in table.columns if c.name in names or c.base == "boolean" or c.kind == "S"]

@@ -15,7 +15,9 @@ from scratch.session import rows
 from stream.model import TableName, Value
 
 _NEXTVAL = re.compile(r"^nextval\('(?P<name>(?:[^']|'')+)'::regclass\)$")
-_VOLATILE = re.compile(r"\b(now|random|\w*uuid\w*|\w*_timestamp|nextval|timeofday|txid\w*|current_\w+|\w+_user)\b", re.I)
+_VOLATILE = re.compile(
+    r"\b(now|random|\w*uuid\w*|\w*_timestamp|nextval|timeofday|txid\w*|current_\w+|\w+_user)\b", re.I
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from emit.literal import literal, quote
+from emit.literal import input_text, literal, quote
 from emit.term import Prec, Term, cast, raw
 from scratch.catalog import Column
 from stream.model import Value
 
 INTEGERS = frozenset({"smallint", "integer", "bigint"})
 _NUMBERS = frozenset({"numeric", "real", "double precision"})
-# What a column of a subquery can hold so that INSERT converts it to the target's type by itself.
+# Classes of types that a column of a subquery can hold so that INSERT converts it to the target's type by itself;
+# a kind is one of them or the name of a type.
 INT, NUMBER, BOOL, TEXT = "int", "numeric", "bool", "text"
 
 _SHORT = {
@@ -71,9 +72,15 @@ def class_of(column: Column) -> str:
     return BOOL if column.base == "boolean" else TEXT
 
 
+def kind_of(column: Column) -> str:
+    """The kind under which a source best holds values of `column`: its class, or its own type."""
+    return class_of(column) if column.kind == "S" or class_of(column) != TEXT else column.base
+
+
 def read(term: Term, kind: str, column: Column) -> Term:
-    """`term`, a value of class `kind`, made fit for being inserted into `column`."""
-    if column.kind == "S" or kind == class_of(column) != TEXT or (kind == INT and class_of(column) == NUMBER):
+    """`term`, a value of the kind `kind`, made fit for being inserted into `column`."""
+    same = kind in (class_of(column), column.base) and kind != TEXT
+    if column.kind == "S" or same or (kind == INT and class_of(column) == NUMBER):
         return term
     return cast(term, short_type(column.base))
 
@@ -86,25 +93,26 @@ def short_type(base: str) -> str:
 
 def array(values: Sequence[Value], kind: str) -> str:
     """'{…}'::kind[]"""
-    name = "int8" if kind == INT and any(abs(int(value or 0)) >= 1 << 31 for value in values) else kind
+    name = "int8" if kind == INT and any(abs(int(value or 0)) >= 1 << 31 for value in values) else short_type(kind)
     return f"{quote('{' + ','.join(_element(value, kind) for value in values) + '}')}::{name}[]"
 
 
 def _element(value: Value, kind: str) -> str:
     if value is None:
         return "NULL"
-    plain = value and value.lower() != "null" and value.strip() == value and not set(value) & set('{},"\\')
-    if kind != TEXT or plain:
-        return value
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    text = value if kind in (INT, NUMBER, BOOL, TEXT) else input_text(value, kind)
+    plain = text and text.lower() != "null" and text.strip() == text and not set(text) & set('{},"\\')
+    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def cell(value: Value, kind: str) -> str:
-    """A value inside FROM(VALUES(…)) whose column shall be of class `kind`."""
+def cell(value: Value, kind: str, *, first: bool = True) -> str:
+    """A value inside FROM(VALUES(…)) whose column shall be of the kind `kind`; the `first` row's gives it."""
     if value is None:
         return "NULL"
     if kind == BOOL:
         return "true" if value == "t" else "false"
     if kind == TEXT or value in ("NaN", "Infinity", "-Infinity"):
         return quote(value)
-    return value
+    if kind in (INT, NUMBER):
+        return value
+    return literal(value, kind, context="bare") if first else quote(input_text(value, kind))

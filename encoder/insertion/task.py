@@ -14,13 +14,13 @@ from encoder.assignment.model import Expression
 from encoder.assignment.search import Goal, find_expressions
 from encoder.budget import Budget
 from encoder.frame import State
-from encoder.insertion.derive import plus, size_of
+from encoder.insertion.derive import derive, plus, size_of
 from encoder.insertion.evidence import Link
 from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import Proposal
 from encoder.insertion.order import Order
 from encoder.insertion.slots import Slot
-from encoder.insertion.spell import INT, Speller, class_of
+from encoder.insertion.spell import INT, TEXT, Speller, class_of
 from encoder.selection.lower import lower
 from encoder.selection.model import Labels, Path, Selection
 from encoder.selection.search import find_selections
@@ -31,6 +31,8 @@ CELLS = 1000  # read for one unit of the budget, as in the search for selections
 # What one call of another search may spend at most.
 _SELECTION_UNITS = 3000
 _EXPRESSION_UNITS = 1500
+# A simple expression of so few bytes is taken without looking further.
+_SIMPLE = 30
 # The shortest condition: WHERE a
 _SHORTEST_WHERE = 7
 
@@ -87,9 +89,29 @@ class Task:
         if any(new[at] != value for at, value in zip(inverse.tolist(), slot.values, strict=True)):
             return None
         goal = Goal(slot.column, rows, new)
+        simple = self._derived(link, slot)
+        if simple is not None and simple.size <= _SIMPLE:
+            return simple
         with self._allot(_EXPRESSION_UNITS) as budget:
             found = find_expressions(self.state, link.table.name, goal, budget=budget, timezone=self.timezone)
+        found += [simple] if simple is not None else []
         return min(found, key=lambda e: (e.size + 12 * len(e.paths), str(e.term)), default=None)
+
+    def _derived(self, link: Link, slot: Slot) -> Expression | None:
+        """A simple function of one column."""
+        frame = self.state.frame(link.table.name)
+        found: list[Expression] = []
+        rows = link.rows.tolist()
+        for column in link.table.columns:
+            kind = class_of(column)
+            if kind == TEXT and column.kind != "S":
+                continue
+            texts = frame.texts(column.name)
+            derived = derive([texts[row] for row in rows], kind, slot, self.spell)
+            if derived is not None:
+                term = derived.build(ref((), column.name))
+                found.append(Expression(term, frozenset(), derived.cost + len(column.name)))
+        return min(found, key=lambda expression: expression.size, default=None)
 
     def _offset(self, link: Link, slot: Slot) -> Expression | None:
         """A whole number away from an integer column."""

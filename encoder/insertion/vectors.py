@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from emit.literal import quote
 from emit.term import Query, Source, Term, raw, ref
 from encoder.insertion.derive import Derived, derive, size_of
 from encoder.insertion.slots import Slot
-from encoder.insertion.spell import BOOL, INT, NUMBER, TEXT, Speller, array, cell, class_of
+from encoder.insertion.spell import BOOL, INT, NUMBER, TEXT, Speller, array, cell, class_of, kind_of
 from stream.model import Value
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -77,10 +78,12 @@ def _bases(slots: Sequence[Slot], count: int) -> list[Base]:
 
     def add(values: tuple[Value, ...], kind: str) -> None:
         if (kind, values) not in found and len(found) < _MAX_BASES:
-            shared = 3 + sum(len(cell(value, kind).encode()) + 1 for value in values)
+            shared = 3 + sum(len(text.encode()) + 1 for text in _cells(values, kind))
             short = 8 if kind == INT and _progression(values) is not None else shared
             found[kind, values] = Base(values, kind, short, shared)
 
+    for slot in slots:
+        add(slot.values, kind_of(slot.column))
     for slot in slots:
         add(slot.values, class_of(slot.column))
     for slot in slots:
@@ -123,7 +126,7 @@ def _repeated(texts: Sequence[str]) -> list[str]:
 
 
 def _longest_common(one: str, other: str | None) -> str:
-    """The longest part of `one` that is also in `other`, or that occurs once more in `one`; "" below a useful length."""
+    """The longest part of `one` that is also in `other`, or without that occurs in `one` once more; "" if short."""
 
     def common(length: int) -> str | None:
         if other is not None:
@@ -152,7 +155,7 @@ def _progression(values: tuple[Value, ...]) -> tuple[int, int, int] | None:
         return None
     numbers = [int(value or 0) for value in values]
     step = numbers[1] - numbers[0]
-    if step == 0 or any(b - a != step for a, b in zip(numbers, numbers[1:], strict=False)):
+    if step == 0 or any(b - a != step for a, b in pairwise(numbers)):
         return None
     return numbers[0], numbers[-1], step
 
@@ -178,7 +181,7 @@ def _choose(
             cost += min(costs)
         return cost
 
-    starts = [set(range(width)) & set(range(len(bases)))]
+    starts = [set(range(min(width, len(bases))))]
     starts += [{i} for i in range(len(bases))]
     best: set[int] | None = None
     best_cost = float("inf")
@@ -196,13 +199,19 @@ def _choose(
     return best
 
 
+def _cells(values: Sequence[Value], kind: str) -> list[str]:
+    """The cells of a column of VALUES; the first one that is not null gives the type."""
+    first = next((place for place, value in enumerate(values) if value is not None), 0)
+    return [cell(value, kind, first=place == first) for place, value in enumerate(values)]
+
+
 def _sources(bases: Sequence[Base], names: list[str], count: int) -> list[Source]:
     """The sources that hold `bases` as columns `names`."""
     columns = tuple(names)
     if count == 1:
-        select = tuple(raw(cell(base.values[0], base.kind)) for base in bases)
+        select = tuple(raw(text) for base in bases for text in _cells(base.values, base.kind))
         return [Source("v", Query(select, names=columns), columns)]
-    lines = zip(*([cell(value, base.kind) for value in base.values] for base in bases), strict=True)
+    lines = zip(*(_cells(base.values, base.kind) for base in bases), strict=True)
     values = "(VALUES" + ",".join(f"({','.join(line)})" for line in lines) + ")"
     found = [_aliased(values, columns, single=False)]
     if all(base.kind != NUMBER and base.kind != BOOL for base in bases):

@@ -81,7 +81,8 @@ def _shared_columns(state: State, table: Table, other: Table) -> Iterator[tuple[
                 if mine.get(column.name, 0) == theirs.get(candidate.name, 1):
                     yield column.name, candidate.name
             elif column.name == candidate.name and not _is_serial(column):
-                if _tells_apart(state, table, column) or _tells_apart(state, other, candidate):
+                keys = ((table, column), (other, candidate))
+                if column.name.endswith("_id") or any(_tells_apart(state, *key) for key in keys):
                     yield column.name, candidate.name
 
 

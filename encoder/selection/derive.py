@@ -11,6 +11,7 @@ import ipaddress
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def derived(feature: Feature, timezone: str | None) -> Iterator[Feature]:
         return
     if base in TEXTS:
         yield from _of(feature, call("length", feature.term), "integer", lambda v: str(len(v)))
-    elif base in INTEGERS:
+    elif base in INTEGERS or base == "numeric":
         yield from _remainders(feature)
     elif base in ("date", "timestamp without time zone") or (
         base == "timestamp with time zone" and timezone in _UTC
@@ -61,8 +62,8 @@ def _recode(feature: Feature, results: Sequence[str | None], base: str) -> Coded
     distinct = {result for result in results if result is not None}
     if base in INTEGERS:
         ordered = sorted(distinct, key=int)
-    elif base == JSON_NUMBERS:
-        ordered = sorted(distinct, key=float)
+    elif base == JSON_NUMBERS or base == "numeric":
+        ordered = sorted(distinct, key=Decimal)
     else:
         ordered = sorted(distinct)
     place: dict[str | None, int] = {value: code for code, value in enumerate(ordered)}
@@ -72,13 +73,13 @@ def _recode(feature: Feature, results: Sequence[str | None], base: str) -> Coded
 
 
 def _remainders(feature: Feature) -> Iterator[Feature]:
-    numbers = [int(value) for value in feature.coded.values]
-    if len(numbers) < 4 or feature.path:
+    numbers = {value: Decimal(value) for value in feature.coded.values}
+    if len(numbers) < 4 or feature.path or not all(number.is_finite() for number in numbers.values()):
         return
     for modulus in _MODULI:
         term = op(feature.term, "%", raw(str(modulus)))
-        # The remainder has the sign of the dividend.
-        yield from _of(feature, term, "integer", lambda v, m=modulus: str(abs(int(v)) % m * (1 if int(v) >= 0 else -1)))
+        # As PostgreSQL's, the remainder of a Decimal has the sign of the dividend.
+        yield from _of(feature, term, feature.base, lambda v, m=modulus: format(numbers[v] % m, "f"))  # type: ignore[misc]
 
 
 def _date_parts(feature: Feature) -> Iterator[Feature]:

@@ -198,9 +198,9 @@ class _Lowering:
         links = []
         ordered = sorted(closed, key=lambda path: (len(path), [key.name for key in path]))
         for path in ordered:
-            foot, names = foot(path, frozenset(closed | {head}))
+            at, names = foot(path, closed | {head})
             links.extend(
-                op(ref(path, target), "=", ref(foot, name))
+                op(ref(path, target), "=", ref(at, name))
                 for target, name in zip(path[-1].target_columns, names, strict=True)
             )
         return [self._source(path) for path in ordered], links

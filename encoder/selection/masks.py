@@ -8,7 +8,7 @@ import numpy as np
 
 from emit.literal import literal, table_name
 from emit.render import render
-from emit.term import Delete, Source, SourceKey, Term, is_null, negate, op, raw, ref, tuple_of
+from emit.term import Delete, Part, Query, Ref, Source, SourceKey, Term, is_null, negate, op, raw, ref, tuple_of
 from encoder.selection.model import Atom, Labels, Mask, MaskedAtom
 from scratch.catalog import Column, Table
 from stream.model import Value
@@ -52,8 +52,11 @@ class Offers:
             return False
         key = np.packbits(holds[self._labelled]).tobytes()
         term = make()
-        size = self.size(term)
         known = self._found.get(key)
+        # Rendering is what costs, so most of those that lose are dropped before.
+        if known is not None and _least_size(term) >= known.atom.size:
+            return True
+        size = self.size(term)
         if known is None or size < known.atom.size:
             self._found[key] = MaskedAtom(Atom(term, frozenset(), size), holds)
         return True
@@ -64,6 +67,22 @@ class Offers:
 
     def __iter__(self) -> Iterator[MaskedAtom]:
         return iter(self._found.values())
+
+
+def _least_size(node: Term | Query) -> int:
+    """A lower bound of the bytes of what is rendered."""
+    if isinstance(node, Term):
+        return sum(_least_part(part) for part in node.parts)
+    terms = [*node.select, *(term for term in (node.where, node.tail) if term is not None)]
+    return sum(map(_least_size, terms)) + sum(_least_part(item.text) for item in node.sources)
+
+
+def _least_part(part: Part | Term) -> int:
+    if isinstance(part, str):
+        return len(part) - part.count(" ")
+    if isinstance(part, Term | Query):
+        return _least_size(part)
+    return len(part.column) if isinstance(part, Ref) else 1
 
 
 def source(table: Table, key: SourceKey) -> Source:

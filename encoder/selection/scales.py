@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
-from itertools import pairwise
 from typing import Any
 
 from emit import times
@@ -235,7 +234,7 @@ class TextScale(Scale):
     @classmethod
     def of(cls, values: Sequence[str]) -> TextScale | None:
         """None where the server's order is not that of code points, since literals cannot be placed then."""
-        return cls(values) if all(a <= b for a, b in pairwise(values)) else None
+        return cls(values) if list(values) == sorted(values) else None
 
     def _near(self, key: str, up: bool, timezone: str | None) -> Iterator[tuple[str, Term, tuple[Any, Any] | None]]:
         for length in range(1 if up else 0, min(len(key), self._LETTERS) + 1):

@@ -10,9 +10,10 @@ In both the rows that are left may be named by their keys.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,23 +25,25 @@ from encoder.budget import Budget
 from encoder.frame import Frame, State
 from encoder.selection.atoms import all_features, atoms, seed_masks
 from encoder.selection.features import MAX_DEPTH
+from encoder.selection.covers import Ints, cheapest_cover
 from encoder.selection.lower import lower
 from encoder.selection.model import Atom, Labels, Mask, MaskedAtom, Path, Selection
 from encoder.selection.paths import join_cost, step_cost, steps
 from encoder.selection.rowset import key_atom, key_bytes
 from scratch.catalog import Catalog
-from solver.setcover import CoverSolution, best_covers
+from solver.setcover import CoverSolution
 from stream.model import TableName
 
 _MAX_ATOMS = 600
 _MAX_TERMS = 400
 _MAX_EXCEPTIONS = 400
-_SEEDS = 10
+_SEEDS, _FIRST_SEEDS, _HOPE = 10, 4, 1.3
+# A term may be this many times as dear for its rows as the selection to beat.
+_FAIR = 2
 # Bytes of the words around terms and lists of keys.
 _AND, _OR, _NOT_IN, _IN = 4, 4, 9, 5
 # A selection this short is not worth a search for disjunctions.
 _SHORT = 24
-_COVER_NODES = 2_000
 _ALTERNATIVES = 4
 # What the measured size may be below the estimate.
 _SLACK = 6
@@ -93,7 +96,7 @@ def find_selections(
     return search.found[:keep]
 
 
-_Terms = tuple[tuple[Atom, ...], ...]
+_Terms: TypeAlias = tuple[tuple[Atom, ...], ...]
 
 
 class _Search:
@@ -143,11 +146,11 @@ class _Search:
     ) -> Iterator[tuple[tuple[Atom, ...], list[_Held]]]:
         """Conjunctions that hold for all rows of `part`: first with own columns, then with all that may be shorter."""
         useful = (m for m in self.extra if m.holds[part].all() and not m.holds[self.must_not_rows].all())
-        pool = self._pool(chain(self._atoms(part, bound, OWN), useful), partial=False)
+        pool = self._pool(chain(self._atoms(part, bound, OWN), useful), pure=False)
         covers = self._covers_of_others(pool, bound, exceptions)
         if covers:
             bound = covers[0].cost + _SLACK if bound is None else min(bound, covers[0].cost + _SLACK)
-        if further := self._pool(self._atoms(part, bound, PARENTS), partial=False):
+        if further := self._pool(self._atoms(part, bound, PARENTS), pure=False):
             pool = [*pool, *further]
             covers = self._covers_of_others(pool, bound, exceptions)
         for cover in covers:
@@ -169,84 +172,56 @@ class _Search:
         missed = np.array([~held.on_must_not for held in pool], dtype=np.bool_)
         missed = missed.reshape(len(pool), len(self.must_not_rows))
         if exceptions and self._naming_others is not None:
-            return self._cover(pool, missed, self._naming_others, _NOT_IN, _AND)
+            return self._cover(pool, missed, self._naming_others, _NOT_IN, _AND, _ALTERNATIVES)
         if bound is None:
-            return self._cover(pool, missed, None, 0, _AND)
+            return self._cover(pool, missed, None, 0, _AND, 0)
         # A list that costs the bound keeps the search from looking at anything dearer.
         nominal = np.ones(len(self.must_not_rows), dtype=np.int64)
-        covers = self._cover(pool, missed, nominal, bound, _AND)
+        covers = self._cover(pool, missed, nominal, bound, _AND, 0)
         return [cover for cover in covers if not cover.exceptions]
 
     @cached_property
-    def _naming_others(self) -> NDArray[np.int64] | None:
+    def _naming_others(self) -> Ints | None:
         return self._listing(self.must_not_rows)
 
-    def _listing(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    def _listing(self, rows: Ints) -> Ints | None:
         """What it costs to name each row; None where rows have no names."""
         if not self.frame.table.row_key:
             return None
         return np.array([key_bytes(self.frame, row) for row in rows.tolist()], dtype=np.int64)
 
     def _cover(
-        self,
-        pool: Sequence[_Held],
-        covered: NDArray[np.bool_],
-        listing: NDArray[np.int64] | None,
-        list_base: int,
-        joiner: int,
+        self, pool: list[_Held], covered: NDArray[np.bool_], listing: Ints | None, base: int, joiner: int, others: int
     ) -> list[CoverSolution]:
-        """The cheapest cover, then for each of its atoms the cheapest without it, by their costs."""
-        usable = np.ones(len(pool), dtype=np.bool_)
-        first = self._cheapest(pool, covered, usable, listing, list_base, joiner)
-        found = {cover.atoms: cover for cover in first}
-        for atom in first[0].atoms[:_ALTERNATIVES] if first else ():
-            usable[atom] = False
-            for cover in self._cheapest(pool, covered, usable, listing, list_base, joiner):
-                found.setdefault(cover.atoms, cover)
-            usable[atom] = True
-        return sorted(found.values(), key=lambda cover: cover.cost)
-
-    def _cheapest(
-        self,
-        pool: Sequence[_Held],
-        covered: NDArray[np.bool_],
-        usable: Mask,
-        listing: NDArray[np.int64] | None,
-        list_base: int,
-        joiner: int,
-    ) -> list[CoverSolution]:
-        places = np.flatnonzero(usable)
-        pool = [pool[place] for place in places.tolist()]
+        """The cheapest cover of the rows, then for each of `others` of its atoms the cheapest without that."""
+        cover = partial(cheapest_cover, covered, listing=listing, base=base, joiner=joiner)
         groups: dict[Path, int] = {}
         needs = []
         for held in pool:
             closure = {step for path in held.paths for step in steps(path)}
             needs.append(frozenset(groups.setdefault(path, len(groups)) for path in sorted(closure, key=_by_name)))
-        covers = best_covers(
-            covered[places],
-            np.array([held.size for held in pool], dtype=np.int64),
-            groups=needs,
-            group_costs=[step_cost(path) for path in groups],
-            exception_cost=listing,
-            exception_base=list_base + sum(len(name) + 1 for name in self.frame.table.row_key),
-            joiner_cost=joiner,
-            keep=1,
-            budget=_COVER_NODES,
-        )
-        return [replace(cover, atoms=tuple(places[list(cover.atoms)].tolist())) for cover in covers]
+        cover = partial(cover, costs=[held.size for held in pool], needs=needs, charges=list(map(step_cost, groups)))
+        first = cover(banned=None)
+        if first is None:
+            return []
+        found = {first.atoms: first}
+        for atom in first.atoms[:others]:
+            if (other := cover(banned=atom)) is not None:
+                found.setdefault(other.atoms, other)
+        return sorted(found.values(), key=lambda solution: solution.cost)
 
-    def _pool(self, source: Iterable[MaskedAtom], *, partial: bool) -> list[_Held]:
+    def _pool(self, source: Iterable[MaskedAtom], *, pure: bool) -> list[_Held]:
         """The cheapest atom for every set of rows, the most useful ones for their size."""
         best: dict[bytes, _Held] = {}
         for masked in source:
             held = _Held((masked.atom,), masked.holds[self.must_rows], masked.holds[self.must_not_rows])
-            mark = np.packbits(held.on_must if partial else held.on_must_not).tobytes()
+            mark = np.packbits(held.on_must if pure else held.on_must_not).tobytes()
             known = best.get(mark)
             if known is None or _price(held) < _price(known):
                 best[mark] = held
             if len(best) >= 4 * _MAX_ATOMS:
-                best = dict(sorted(best.items(), key=lambda item: _worth(item[1], partial))[: 2 * _MAX_ATOMS])
-        return sorted(best.values(), key=lambda held: _worth(held, partial))[:_MAX_ATOMS]
+                best = dict(sorted(best.items(), key=lambda item: _worth(item[1], pure))[: 2 * _MAX_ATOMS])
+        return sorted(best.values(), key=lambda held: _worth(held, pure))[:_MAX_ATOMS]
 
     # -- disjunctions
 
@@ -259,13 +234,13 @@ class _Search:
         useful = (
             m for m in self.extra if not m.holds[self.must_not_rows].any() and m.holds[self.must_rows].any()
         )
-        terms = self._pool(chain(near, useful), partial=True)[:_MAX_TERMS]
+        terms = self._pool(chain(near, useful), pure=True)[:_MAX_TERMS]
         terms.extend(self._seeded(room))
         if not terms:
             return []
         covered = np.array([held.on_must for held in terms], dtype=np.bool_)
         found: list[_Terms] = []
-        for cover in self._cover(terms, covered, self._listing(self.must_rows), _IN, _OR):
+        for cover in self._cover(terms, covered, self._listing(self.must_rows), _IN, _OR, _ALTERNATIVES):
             sides = [terms[place].atoms for place in cover.atoms]
             if cover.exceptions:
                 rest = self.must_rows[list(cover.exceptions)].tolist()
@@ -278,13 +253,21 @@ class _Search:
     def _seeded(self, room: int | None) -> Iterator[_Held]:
         """Conjunctions for parts of the rows that share a value."""
         known = all_features(self.state, self.table, self.budget, self.timezone)
-        for part in seed_masks(known, self.labels, _SEEDS):
-            if not self.budget.spend():
+        total, least = len(self.must_rows), None
+        for tried, part in enumerate(seed_masks(known, self.labels, _SEEDS)):
+            # Terms that are all too dear for the rows that they give will not add up to something short.
+            if not self.budget.spend() or (
+                tried >= _FIRST_SEEDS and least is not None and room is not None and least > _HOPE * room
+            ):
                 return
-            for conjunction, chosen in self._conjunctions(part, room, exceptions=False):
+            share = room if room is None else min(room, max(_FAIR * room * int(part.sum()) // total, _SHORT))
+            for conjunction, chosen in self._conjunctions(part, share, exceptions=False):
                 on_must = np.logical_and.reduce([held.on_must for held in chosen])
                 nowhere = np.zeros(len(self.must_not_rows), dtype=np.bool_)
-                yield _Held(conjunction, on_must, nowhere)
+                held = _Held(conjunction, on_must, nowhere)
+                worth = (held.size + _OR) * total / int(on_must.sum())
+                least = worth if least is None else min(least, worth)
+                yield held
 
 
 def measure_selection(catalog: Catalog, table: TableName, terms: _Terms) -> int:
@@ -304,9 +287,9 @@ def _price(held: _Held) -> tuple[int, int]:
     return held.size + join_cost(held.paths), held.size
 
 
-def _worth(held: _Held, partial: bool) -> float:
+def _worth(held: _Held, pure: bool) -> float:
     """Less is better: bytes a row that the atom settles, favouring those that settle many."""
-    settled = int(held.on_must.sum()) if partial else int((~held.on_must_not).sum())
+    settled = int(held.on_must.sum()) if pure else int((~held.on_must_not).sum())
     return (_price(held)[0] + _AND) / float(settled) ** 0.5
 
 

@@ -19,6 +19,7 @@ from encoder.selection.view import Shape, Spell, View
 MAX_LIST = 24
 _SINGLES = 6
 _CHECKED = 500
+_GAPS = 3
 _BARE_ELEMENT = frozenset("abcdefghijklmopqrstvwxyz0123456789_-:/.@+ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
@@ -136,6 +137,41 @@ def range_shapes(view: View, timezone: str | None) -> Iterator[Shape]:
         yield shape
     if lows and highs:
         yield from _between(view, timezone, first, last)
+    yield from _gaps(view, timezone)
+
+
+def _gaps(view: View, timezone: str | None) -> Iterator[Shape]:
+    """NOT BETWEEN around the runs of foreign values of most rows that lie between needed ones."""
+    scale = view.feature.scale
+    assert scale is not None
+    if isinstance(scale, TextScale) or len(view.needed) < 2:
+        return
+    weights = np.where(view.need[:-1] > 0, 0, view.bad[:-1])
+    sums = np.add.reduceat(weights, view.needed[:-1])
+    sums[-1] = weights[view.needed[-2] : view.needed[-1]].sum()
+    for gap in np.argsort(-sums, kind="stable")[:_GAPS].tolist():
+        before, after = int(view.needed[gap]), int(view.needed[gap + 1])
+        inside = np.flatnonzero(weights[before:after]) + before
+        if len(inside) < 2:
+            continue
+        lows = [b for b in scale.below(int(inside[0]), timezone) if not b.blurred and before < b.less <= inside[0]]
+        highs = [b for b in scale.above(int(inside[-1]), timezone) if not b.blurred and inside[-1] < b.least <= after]
+        if lows and highs:
+            low, high = (min(bounds, key=lambda b: length(b.literal)) for bounds in (lows, highs))
+            accept = np.ones(len(view.need), dtype=np.bool_)
+            accept[low.less : high.least] = False
+            accept[-1] = False
+            yield Shape(accept, _interval(view, low, high, False))
+
+
+def _interval(view: View, low: Bound, high: Bound, inside: bool) -> Spell:
+    sides = wrap(view.feature.term, Prec.OTHER)
+
+    def spell(yes: bool) -> Term:
+        words = "BETWEEN" if yes == inside else "NOT BETWEEN"
+        return Term((*sides, words, *low.literal.parts, "AND", *high.literal.parts), Prec.LIKE)
+
+    return spell
 
 
 def _cuts(view: View, bounds: list[Bound], edge: int, lower: bool) -> list[tuple[int, int, Shape]]:
@@ -214,13 +250,7 @@ def _between(view: View, timezone: str | None, first: int, last: int) -> Iterato
     low, high = (min(bounds, key=lambda b: length(b.literal)) for bounds in (lows, highs))
     accept = np.zeros(len(view.need), dtype=np.bool_)
     accept[low.less : high.least] = True
-    sides = wrap(view.feature.term, Prec.OTHER)
-
-    def spell(yes: bool) -> Term:
-        words = "BETWEEN" if yes else "NOT BETWEEN"
-        return Term((*sides, words, *low.literal.parts, "AND", *high.literal.parts), Prec.LIKE)
-
-    yield Shape(accept, spell)
+    yield Shape(accept, _interval(view, low, high, True))
 
 
 def shapes(view: View, timezone: str | None) -> Iterator[Shape]:
