@@ -12,6 +12,15 @@ $(BIN)/.ready: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
+# Restore a sample, optimize its stream, prove the script, print the summary.
+SAMPLE ?= shop
+demo: $(BIN)/.ready
+	mkdir -p out
+	$(BIN)/tersql optimize data/$(SAMPLE)/stream.jsonl.gz --dump data/$(SAMPLE)/before.sql.gz \
+	    --timezone UTC --verbose --output out/$(SAMPLE).sql
+	$(BIN)/tersql verify out/$(SAMPLE).sql data/$(SAMPLE)/stream.jsonl.gz --dump data/$(SAMPLE)/before.sql.gz \
+	    --timezone UTC
+
 test: $(BIN)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy

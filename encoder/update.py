@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from emit.term import Update
 from encoder import literals
 from encoder.assignment.evaluate import ABSENT, evaluate
 from encoder.assignment.model import Expression, WindowExpression

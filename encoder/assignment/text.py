@@ -86,6 +86,7 @@ def single_edits(problem: Problem) -> Iterator[Term]:
             if piece.values != base.values:
                 yield from _edited(piece, wanted, True)
     yield from _hashes(problem, wanted)
+    yield from _masks(problem, wanted)
 
 
 def compositions(problem: Problem) -> Iterator[Term]:
@@ -148,6 +149,16 @@ def _edited(piece: Piece, wanted: Sequence[str], deep: bool) -> Iterator[Term]:
     for step in edits(list(zip(values, wanted, strict=True)), deep):
         if all(step.apply(value) == text for value, text in zip(values, wanted, strict=True)):
             yield step.build(piece.build())
+
+
+def _masks(problem: Problem, wanted: Sequence[str]) -> Iterator[Term]:
+    """One character as often as a text is long."""
+    characters = {character for text in wanted for character in text}
+    if len(characters) == 1:
+        shown = quoted(characters.pop())
+        for base in _bases(problem):
+            if all(len(value or "") == len(text) for value, text in zip(base.values, wanted, strict=True)):
+                yield call("repeat", shown, call("length", base.build()))
 
 
 def _hashes(problem: Problem, wanted: Sequence[str]) -> Iterator[Term]:

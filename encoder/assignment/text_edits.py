@@ -141,13 +141,6 @@ def _paddings(examples: Sequence[Example]) -> Iterator[TextOp]:
                 step = _pad(name, length, fills.pop())
                 if step.apply(source) == target:
                     yield step
-    character = target[:1]
-    if character and all(b == character * len(a) for a, b in examples):
-        yield TextOp(
-            lambda text: character * len(text),
-            lambda term: call("repeat", quoted(character), call("length", term)),
-            20,
-        )
 
 
 def _pad(name: str, length: int, fill: str) -> TextOp:

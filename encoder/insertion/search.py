@@ -14,7 +14,7 @@ from encoder.insertion.cross import cross_proposals
 from encoder.insertion.evidence import links
 from encoder.insertion.layout import layouts
 from encoder.insertion.model import DriverRows, InsertGoal, Proposal, Sequences
-from encoder.insertion.single import single_proposals
+from encoder.insertion.single import needs_synthesis, single_proposals
 from encoder.insertion.slots import make_slots
 from encoder.insertion.spell import Speller
 from encoder.insertion.task import Task
@@ -25,6 +25,10 @@ __all__ = ["DriverRows", "InsertGoal", "Proposal", "Sequences", "propose_inserts
 
 # How many hypotheses on the rows' origin are followed up.
 _FOLLOWED = 6
+# Of these so many whose columns need a search for expressions, and none that leaves so much more to explain than one
+# that explained everything.
+_SYNTHESES = 3
+_WORSE = 60
 
 
 def propose_inserts(
@@ -81,11 +85,19 @@ def _literal(task: Task) -> Iterator[Proposal]:
 def _drawn(task: Task, pool: Sequence[DriverRows]) -> Iterator[Proposal]:
     """Statements over rows of tables, the likeliest sources first."""
     hypotheses = links(task.state, task.target, task.slots, pool, task.budget)
-    followed = 0
-    for link in hypotheses:
-        if not link.distinct or followed == _FOLLOWED or task.budget.left <= 0:
+    likely = [link for link in hypotheses if link.distinct][:_FOLLOWED]
+    best: float | None = None
+    syntheses = _SYNTHESES
+    for link in likely:
+        if task.budget.left <= 0 or (best is not None and link.score > best + _WORSE):
+            break
+        hard = needs_synthesis(task, link)
+        if hard and not syntheses:
             continue
-        followed += 1
-        yield from single_proposals(task, link)
+        syntheses -= hard
+        found = single_proposals(task, link)
+        if found and best is None:
+            best = link.score
+        yield from found
     yield from cross_proposals(task, hypotheses)
     yield from aggregate_proposals(task)

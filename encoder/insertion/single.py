@@ -12,6 +12,7 @@ from emit.term import Query, Term, ref
 from encoder.insertion.conflicts import by_gaps, passed_over
 from encoder.insertion.evidence import Link
 from encoder.insertion.layout import layouts
+from encoder.insertion.missing import missing_atoms
 from encoder.insertion.model import Proposal
 from encoder.insertion.order import Order, orders
 from encoder.insertion.slots import Slot
@@ -61,6 +62,15 @@ def single_proposals(task: Task, link: Link) -> list[Proposal]:
     return found
 
 
+def needs_synthesis(task: Task, link: Link) -> bool:
+    """Whether some column is no simple function of a column of the source."""
+    return any(
+        task.simple(link, slot) is None
+        for slot in task.slots
+        if slot.explicit and not slot.default and not slot.constant and slot.sequence is None
+    )
+
+
 def _express(task: Task, link: Link) -> tuple[dict[str, Term], frozenset[Path]] | None:
     """A term for every column but ids that only a sequence or the row's number can give."""
     terms = task.constants() if task.count > 1 else {}
@@ -98,13 +108,14 @@ def _constant(task: Task, link: Link, slot: Slot) -> Term:
 
 
 def _selections(task: Task, link: Link, labels: Labels) -> list[Selection]:
+    found = task.selections(link.table, labels, extra=missing_atoms(task, link))
     pool = link.pool
     if pool is not None and pool.selection is not None and pool.cte is None:
         inside = np.zeros(len(labels.must), dtype=bool)
         inside[pool.rows] = True
         if not (inside & labels.must_not).any():
-            return [pool.selection, *task.selections(link.table, labels)]
-    return task.selections(link.table, labels)
+            found.insert(0, pool.selection)
+    return found
 
 
 def _variants(task: Task, link: Link, terms: Mapping[str, Term]) -> Iterator[Variant]:

@@ -45,6 +45,11 @@ class Speller:
         text = literal(value, _literal_type(column), context="assign", timezone=self.timezone)
         return raw(text, _precedence(text))
 
+    def compared(self, value: str, column: Column) -> Term:
+        """`value` on the other side of a comparison with `column`."""
+        text = literal(value, _literal_type(column), context="compare", timezone=self.timezone)
+        return raw(text, _precedence(text))
+
     def typed(self, value: Value, column: Column) -> Term:
         """`value` with its type, wherever it stands."""
         text = literal(value, column.base, context="bare", timezone=self.timezone)

@@ -22,14 +22,14 @@ from encoder.insertion.order import Order
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, TEXT, Speller, class_of
 from encoder.selection.lower import lower
-from encoder.selection.model import Labels, Path, Selection
+from encoder.selection.model import Labels, MaskedAtom, Path, Selection
 from encoder.selection.search import find_selections
 from scratch.catalog import Table
 
 CELLS = 1000  # read for one unit of the budget, as in the search for selections
 
 # What one call of another search may spend at most.
-_SELECTION_UNITS = 3000
+_SELECTION_UNITS = 30000
 _EXPRESSION_UNITS = 1500
 # A simple expression of so few bytes is taken without looking further.
 _SIMPLE = 30
@@ -79,23 +79,24 @@ class Task:
 
     def express(self, link: Link, slot: Slot) -> Expression | None:
         """`slot` over the rows of `link`: equal columns and offsets first, then whatever synthesis finds."""
-        if slot.name in link.equal:
-            return own(link.equal[slot.name])
-        offset = self._offset(link, slot)
-        if offset is not None:
-            return offset
+        simple = self.simple(link, slot)
+        if simple is not None and simple.size <= _SIMPLE:
+            return simple
         rows, first, inverse = np.unique(link.rows, return_index=True, return_inverse=True)
         new = [slot.values[place] for place in first.tolist()]
         if any(new[at] != value for at, value in zip(inverse.tolist(), slot.values, strict=True)):
             return None
         goal = Goal(slot.column, rows, new)
-        simple = self._derived(link, slot)
-        if simple is not None and simple.size <= _SIMPLE:
-            return simple
         with self._allot(_EXPRESSION_UNITS) as budget:
             found = find_expressions(self.state, link.table.name, goal, budget=budget, timezone=self.timezone)
         found += [simple] if simple is not None else []
         return min(found, key=lambda e: (e.size + 12 * len(e.paths), str(e.term)), default=None)
+
+    def simple(self, link: Link, slot: Slot) -> Expression | None:
+        """An equal column, one at a fixed distance, or a simple function of one; without any search."""
+        if slot.name in link.equal:
+            return own(link.equal[slot.name])
+        return self._offset(link, slot) or self._derived(link, slot)
 
     def _derived(self, link: Link, slot: Slot) -> Expression | None:
         """A simple function of one column."""
@@ -132,12 +133,20 @@ class Task:
                 return Expression(term, frozenset(), size_of(term) + len(column.name))
         return None
 
-    def selections(self, table: Table, labels: Labels, keep: int = 3) -> list[Selection]:
+    def selections(
+        self, table: Table, labels: Labels, keep: int = 3, extra: Sequence[MaskedAtom] = ()
+    ) -> list[Selection]:
         if not labels.must_not.any():
             return [Selection(((),), 0)]
         with self._allot(_SELECTION_UNITS) as budget:
             return find_selections(
-                self.state, table.name, labels, budget=budget, timezone=self.timezone, keep=keep
+                self.state,
+                table.name,
+                labels,
+                budget=budget,
+                timezone=self.timezone,
+                keep=keep,
+                extra_atoms=extra,
             )
 
     @contextmanager
