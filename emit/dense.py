@@ -74,8 +74,8 @@ def utf8_bytes(values: NDArray[np.int64]) -> int:
 class Coded:
     """Bits as digits of an entropy coder.
 
-    A decoder with the state x = `start` does for every bit: if x < `low`, x = 127 x + the next digit; then with
-    q, r = divmod(x, `total`) the bit is r < `ones`, and x becomes q*ones + r if it is, else x - q*ones - ones.
+    A decoder with the state y = `start` does for every bit: with q, r = divmod(y, `total`) the bit is r < `ones`,
+    and z is q*ones + r if it is, else y - q*ones - ones; then y is z, or 127 z + the next digit if z < `low`.
     """
 
     start: int

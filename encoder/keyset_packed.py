@@ -129,23 +129,29 @@ def _bitmap(rows: KeySet, bounds: tuple[int, int, int], index: Term, yes: bool) 
 
 
 def coded(rows: KeySet) -> Iterator[Term]:
-    """The bits by an entropy coder, whose decoder is a recursive query."""
+    """The bits by an entropy coder, whose decoder is a recursive query: i the number, y the state, p the place of
+    the next digit."""
     first, last = int(rows.listed[0]), int(rows.listed[-1])
     if len(rows.listed) < _MANY or last - first > _MAX_SPAN:
         return
-    common = len(rows.listed) > len(rows.others)
-    bits = np.full(last - first + 1, common, dtype=np.bool_)
+    # The rarer kind of number is coded as one: its chance may then be one in something, which is said shorter.
+    rare = 2 * len(rows.listed) < last - first
+    bits = np.full(last - first + 1, not rare, dtype=np.bool_)
     bits[rows.listed - first] = True
     bits[rows.others[(rows.others > first) & (rows.others < last)] - first] = False
-    code = dense.entropy_coded(bits)
+    code = dense.entropy_coded(bits == rare)
     if code is None:
         return
     digits = dense.bytea([digit + 1 for digit in code.digits])
-    total, ones = code.total, code.ones
-    refill = f"CASE WHEN x<{code.low} THEN x*{dense.BASE}+get_byte({digits},p)-1 ELSE x END"
-    step = f"CASE WHEN y%{total}<{ones} THEN y/{total}*{ones}+y%{total} ELSE y-y/{total}*{ones}-{ones} END"
+    total, ones, low = code.total, code.ones, code.low
+    if ones == 1:
+        step = f"CASE WHEN y%{total}=0 THEN y/{total} ELSE y-y/{total}-1 END"
+    else:
+        step = f"CASE WHEN y%{total}<{ones} THEN y/{total}*{ones}+y%{total} ELSE y-y/{total}*{ones}-{ones} END"
     ctes = (
-        f"WITH RECURSIVE t(i,x,p,b)AS(SELECT {first - 1},{code.start},0,{total - 1} UNION ALL "
-        f"SELECT i+1,{step},p+(x<{code.low})::int,y FROM t,LATERAL(SELECT {refill} y)z WHERE i<{last})"
+        f"WITH RECURSIVE t(i,y,p)AS(SELECT {first},{code.start},0 UNION ALL SELECT i+1,"
+        f"CASE WHEN z<{low} THEN z*{dense.BASE}+get_byte({digits},p)-1 ELSE z END,p+(z<{low})::int "
+        f"FROM t,LATERAL(SELECT {step} z)u WHERE i<{last})"
     )
-    yield in_select(rows.key, raw(f"i FROM t WHERE b%{total}<{ones}"), True, ctes)
+    chosen = f"y%{total}<{ones}" if rare else f"y%{total}>{ones - 1}"
+    yield in_select(rows.key, raw(f"i FROM t WHERE {chosen}"), True, ctes)

@@ -19,12 +19,14 @@ from encoder.effect import Effect
 from encoder.frame import table_sql
 from scratch.catalog import Catalog, Table
 from scratch.session import Session, rows
+from stream.canonical import CANONICAL
 from stream.model import TableName, Value
 
 _INSTALL = """
 CREATE SCHEMA tersql;
 CREATE UNLOGGED TABLE tersql.log (relation oid, old text, new text);
-CREATE FUNCTION tersql.capture() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+CREATE FUNCTION tersql.capture() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+{settings} AS $$
 BEGIN
   IF TG_OP = 'INSERT' THEN INSERT INTO tersql.log VALUES (TG_RELID, NULL, NEW::text);
   ELSIF TG_OP = 'UPDATE' THEN INSERT INTO tersql.log VALUES (TG_RELID, OLD::text, NEW::text);
@@ -43,7 +45,9 @@ STATEMENT_TIMEOUT = 20.0
 
 def install_capture(session: Session, catalog: Catalog) -> None:
     """Make the capture schema and its triggers in a scratch database."""
-    session.execute(_INSTALL.encode())
+    # Rows are logged as they are read, whatever the settings under which a trial writes them.
+    pinned = "\n".join(f"SET {name} = {value}" for name, value in _quoted(CANONICAL) if name != "client_encoding")
+    session.execute(_INSTALL.replace("{settings}", pinned).encode())
     for name in catalog:
         session.execute(
             (
@@ -57,10 +61,22 @@ Position: TypeAlias = tuple[Value, Value]
 
 
 class Laboratory:
-    """Trials on one session whose transaction is open; none of a search outlasts `deadline` by much."""
+    """Trials on one session whose transaction is open; none of a search outlasts `deadline` by much.
 
-    def __init__(self, session: Session, catalog: Catalog, deadline: Deadline | None = None) -> None:
+    Statements run under `settings`, those of the session that will replay them; all else is read under
+    the session's own.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        catalog: Catalog,
+        deadline: Deadline | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self.session = session
+        self._replaying = _set_local(settings or {})
+        self._reading = _set_local({name: CANONICAL[name] for name in settings or {}} | {"statement_timeout": "0"})
         self.deadline = deadline or Deadline()
         self.catalog = catalog
         self.trials = 0
@@ -176,14 +192,14 @@ class Laboratory:
     def run(self, statements: Sequence[str]) -> Effect:
         """Run `statements` for good and give their effect.  Raises psycopg.Error."""
         session = self.session
-        session.execute(b"DELETE FROM tersql.log")
         left = self.deadline.left
         # Past the deadline only literal forms are tried, and those have to be.
         seconds = min(STATEMENT_TIMEOUT, left + 1) if left > 0 else STATEMENT_TIMEOUT
-        session.execute(f"SET LOCAL statement_timeout = '{seconds * 1000:.0f}'".encode())
+        timeout = _set_local({"statement_timeout": f"{seconds * 1000:.0f}"})
+        session.execute(f"DELETE FROM tersql.log;{self._replaying}{timeout}".encode())
         for statement in statements:
             session.execute(statement.encode())
-        session.execute(b"SET LOCAL statement_timeout = 0")
+        session.execute(self._reading.encode())
         return self._logged()
 
     def plan_cost(self, statement: str) -> float:
@@ -208,6 +224,14 @@ class Laboratory:
                     record = parse_record(text)
                     effect.add(table, tuple(record[place] for place in places), count)
         return effect
+
+
+def _quoted(settings: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(name, ",".join(f"'{part.strip()}'" for part in value.split(","))) for name, value in settings.items()]
+
+
+def _set_local(settings: Mapping[str, str]) -> str:
+    return "".join(f"SET LOCAL {name} = {value};" for name, value in _quoted(settings))
 
 
 def _stored_places(table: Table) -> tuple[int, ...]:

@@ -64,5 +64,5 @@ def _first_trouble(
         cells = ", ".join(
             f"{column.name}={value}" for column, value in zip(catalog[table].stored, row, strict=True)
         )
-        return f"triggers leave {table} {'without' if count > 0 else 'with'} the row ({cells[:200]})"
+        return f"literal statements leave {table} {'without' if count > 0 else 'with'} the row ({cells[:200]})"
     return None

@@ -26,6 +26,7 @@ from encoder.deadline import Deadline
 from encoder.frame import State
 from encoder.transaction import Solved, Strategy, implied_positions, solve_transaction
 from encoder.trial import Laboratory, install_capture
+from replay.replayer import ODD_SETTINGS, ODD_TIMEZONE
 from scratch.catalog import read_catalog
 from scratch.changes import apply_changes, complete
 from scratch.errors import ScratchError
@@ -87,11 +88,12 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
     Raises StreamError, ScratchError.
     """
     deadline = Deadline.in_seconds(task.seconds)
-    with connect(task.dsn, timezone=task.timezone or "UTC") as session:
+    with connect(task.dsn) as session:
         catalog = read_catalog(session)
         install_capture(session, catalog)
         state = State(session, catalog)
-        lab = Laboratory(session, catalog, deadline)
+        # Under what the last pass replays, so that it meets nothing new.
+        lab = Laboratory(session, catalog, deadline, ODD_SETTINGS | {"TimeZone": task.timezone or ODD_TIMEZONE})
 
         def solve(strategy: Strategy) -> Solved:
             return solve_transaction(

@@ -35,7 +35,8 @@ CREATE TABLE task_label (task_id int REFERENCES task ON DELETE CASCADE, label_id
 CREATE TABLE log (at timestamptz NOT NULL, what text NOT NULL, task_id int);
 INSERT INTO place (name, path, up, size, lat, live)
     SELECT 'place ' || n, (SELECT string_agg(lpad((n >> k)::text, 3, '0'), '' ORDER BY k DESC)
-    FROM generate_series(0, 5) k WHERE n >> k > 0), nullif(n / 2, 0), n * 37 % 50, n * 1.375, n % 5 > 0 FROM generate_series(1, 30) n;
+    FROM generate_series(0, 5) k WHERE n >> k > 0), nullif(n / 2, 0), n * 37 % 50,
+    n * 1.375, n % 5 > 0 FROM generate_series(1, 30) n;
 INSERT INTO person (nick, place_name, place_id, born, seen, points, tags, extra, ip, during, note)
     SELECT left(md5(n::text), 5) || n, 'place ' || 1 + n % 25, CASE WHEN n % 7 > 0 THEN 1 + n * n % 30 END,
     date '1990-1-1' + n * 97 % 9000, timestamptz '2024-1-1 UTC' + n * interval '7 hours', n * 31 % 90,

@@ -108,6 +108,14 @@ PLANTED = [
     "INSERT INTO membership(club_id,person_id)SELECT c.id,p.id FROM club c,person p WHERE c.id>10 AND p.city_id=5 ORDER BY 1,2",
     "INSERT INTO membership(club_id,person_id)SELECT c.id,p.id FROM club c,person p WHERE c.id>9 AND p.city_id=c.city_id ORDER BY 1,2",
     "INSERT INTO payment(person_id,day,kind,amount)SELECT id,'2024-4-1',k,a FROM person,(VALUES('fee',30),('gift',5))v(k,a)WHERE city_id=5 ORDER BY 1,3",
+    "INSERT INTO membership(club_id,person_id)SELECT c.id,p.id FROM club c,person p WHERE c.id<4 AND p.id<13 "
+    "ORDER BY 1,2 ON CONFLICT DO NOTHING",
+    "INSERT INTO club_tags SELECT c.id,t.id FROM club c,tag t WHERE t.id<4 ON CONFLICT DO NOTHING",
+    "INSERT INTO membership(club_id,person_id)SELECT 4,id FROM person WHERE id<80 AND id NOT IN"
+    "(SELECT person_id FROM membership)ORDER BY 2",
+    "INSERT INTO membership(person_id,club_id)SELECT b,a FROM(VALUES(1,'{101,105,109,122,123,145,151,188,200}'::int[]),"
+    "(2,'{104,132,133,154,159,177,198,201,234}'),(8,'{3,6,7,4,101,232,300}'))x(a,y),unnest(y)b",
+    "INSERT INTO city SELECT id+100,title,'XX',0 FROM club",
     "INSERT INTO membership SELECT row_number()OVER(ORDER BY p.id,c.id)+500,c.id,p.id FROM club c,person p WHERE c.id>10 AND p.city_id=5",
 ]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from selection_bed import atoms_for, check_masks, check_planted, database, selected, table
+from atoms_bed import atoms_for, check_masks, check_planted, database, selected, table
 
 from encoder.budget import Budget
 from encoder.frame import State

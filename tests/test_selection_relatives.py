@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from selection_bed import atoms_for, check_masks, check_planted, database, selected
+from atoms_bed import atoms_for, check_masks, check_planted, database, selected
 
 from encoder.frame import State
 from encoder.selection import relatives

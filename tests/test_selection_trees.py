@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import sqlglot
+from atoms_bed import atoms_for, check_masks, check_planted, database, selected, text_of
 from hypothesis import given
 from hypothesis import strategies as st
-from selection_bed import atoms_for, check_masks, check_planted, database, selected, text_of
 
 from encoder.frame import State
 from encoder.selection import trees

@@ -81,6 +81,15 @@ def side_by_side(outcomes: Iterable[Outcome], width: int = 600) -> str:
     )
 
 
+def brief(outcome: Outcome | None) -> str:
+    """One outcome in a few words."""
+    if outcome is None:
+        return "nothing to draw"
+    if not outcome.exact:
+        return f"not exact {outcome.error}".rstrip()
+    return f"{outcome.original} -> {outcome.found} ({outcome.changes} changes, {outcome.seconds:.1f} s)"
+
+
 def as_json(outcomes: Sequence[Outcome]) -> dict[str, object]:
     """All of it, for other programs; `losses` holds the scripts in full."""
     return {

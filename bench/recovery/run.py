@@ -51,29 +51,34 @@ def template(server: Server, dump: Path, name: str) -> Iterator[str]:
         drop_database(server.dsn(), name)
 
 
-def run(workload: Path, families: Sequence[str], draws: int, seed: int, jobs: int, optimizer: str) -> list[Outcome]:
-    """The outcomes of `draws` draws of each family, in order.  `workload` holds before.sql.gz."""
-    tasks = [Task(workload.name, family, number, seed) for family in families for number in range(draws)]
+def run(
+    workload: Path, families: Sequence[str], numbers: Sequence[int], seed: int, jobs: int, optimizer: str
+) -> Iterator[tuple[Task, Outcome | None]]:
+    """The draws `numbers` of each family and their outcomes, in the order in which they are done.
+
+    `workload` holds before.sql.gz; no outcome where a family finds nothing to draw in it.
+    """
+    tasks = [Task(workload.name, family, number, seed) for family in families for number in numbers]
     with Server.start() as server, template(server, workload / "before.sql.gz", "recovery") as name:
-        if jobs == 1:
-            with Workbench.open(server.dsn(), name, "solo") as bench:
-                chosen = OPTIMIZERS[optimizer]()
-                found = [judged(bench, task, chosen) for task in tasks]
-        else:
-            found = _in_processes(server.dsn(), name, tasks, jobs, optimizer)
-    return [outcome for outcome in found if outcome is not None]
+        if jobs > 1:
+            yield from _in_processes(server.dsn(), name, tasks, jobs, optimizer)
+            return
+        with Workbench.open(server.dsn(), name, "solo") as bench:
+            chosen = OPTIMIZERS[optimizer]()
+            for task in tasks:
+                yield task, judged(bench, task, chosen)
 
 
-def _in_processes(dsn: str, template_name: str, tasks: list[Task], jobs: int, optimizer: str) -> list[Outcome | None]:
+def _in_processes(
+    dsn: str, template_name: str, tasks: list[Task], jobs: int, optimizer: str
+) -> Iterator[tuple[Task, Outcome | None]]:
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(
         jobs, mp_context=spawn, initializer=_start_worker, initargs=(dsn, template_name, optimizer)
     ) as pool:
-        futures = {pool.submit(_work, task): place for place, task in enumerate(tasks)}
-        found: list[Outcome | None] = [None] * len(tasks)
+        futures = {pool.submit(_work, task): task for task in tasks}
         for future in as_completed(futures):
-            found[futures[future]] = future.result()
-    return found
+            yield futures[future], future.result()
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ _MAX_KEYS = 12
 
 @lru_cache(maxsize=8)
 def numeric_inputs(problem: Problem) -> tuple[Input, ...]:
-    """Numbers that a row reaches, cheapest first."""
+    """Numbers of the row and of those it refers to, cheapest first."""
     found: list[Input] = []
     for item in (*problem.inputs, *json_fields(problem)):
         if item.is_number:
@@ -26,9 +26,15 @@ def numeric_inputs(problem: Problem) -> tuple[Input, ...]:
             found.extend(_filled(problem, item))
         elif item.own:
             found.extend(_numbers_of(problem, item))
-    found.extend(child_aggregates(problem))
     usable = [item for item in found if not np.isnan(item.numbers).all()]
     return tuple(sorted(usable, key=lambda item: item.cost))
+
+
+@lru_cache(maxsize=8)
+def counted_inputs(problem: Problem) -> tuple[Input, ...]:
+    """Numbers that a row and its related rows give, cheapest first."""
+    related = [item for item in child_aggregates(problem) if not np.isnan(item.numbers).all()]
+    return tuple(sorted((*numeric_inputs(problem), *related), key=lambda item: item.cost))
 
 
 def _filled(problem: Problem, item: Input) -> Iterator[Input]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from encoder.assignment import (
     arrays,
     basic,
@@ -18,7 +20,10 @@ from encoder.assignment import (
 from encoder.assignment.problem import Family
 
 # Tiers of families, each with the bytes of a found expression that make it not worth running.
-FAMILIES: tuple[tuple[int, tuple[Family, ...]], ...] = (
+Tiers: TypeAlias = tuple[tuple[int, tuple[Family, ...]], ...]
+
+# What one row or two are enough to tell.
+NEAR: Tiers = (
     (
         0,
         (
@@ -35,18 +40,13 @@ FAMILIES: tuple[tuple[int, tuple[Family, ...]], ...] = (
             arrays.arrays,
         ),
     ),
-    (
-        24,
-        (
-            conditions.flags,
-            cases.maps,
-            numeric.pairs,
-            times.scaled_shifts,
-            children.existence,
-            children.picked,
-            text.concatenated,
-        ),
-    ),
-    (24, (text.compositions, lookups.lookups, windows.ranked)),
-    (80, (numeric.triples, children.filtered, children.lists)),
+)
+# Near families and combinations of two or three columns: what a part of the rows is fitted with.
+PARTS: Tiers = (*NEAR, (40, (numeric.pairs, numeric.triples, text.concatenated)))
+FAMILIES: Tiers = (
+    *NEAR,
+    (16, (numeric.related, conditions.flags, cases.maps, numeric.pairs, times.scaled_shifts)),
+    (40, (children.existence, children.picked, text.concatenated)),
+    (50, (text.compositions, lookups.lookups, windows.ranked)),
+    (110, (numeric.triples, children.filtered, children.lists)),
 )

@@ -12,6 +12,8 @@ from stream.model import Value
 
 _MAX_TABLES = 12
 _MAX_ROWS = 30_000
+_LEAST_NAMES = 3
+_MAX_NAMESAKES = 60
 
 
 def lookups(problem: Problem) -> Iterator[Term]:
@@ -52,7 +54,7 @@ def _targets(problem: Problem) -> Iterator[tuple[Table, str]]:
 def _by_one(problem: Problem, table: Table, column: str, texts: Sequence[Value]) -> Iterator[Term]:
     frame = problem.state.frame(table.name)
     key = f"lookup:{table.name}"
-    usable = [item for item in problem.inputs if item.is_text or item.base in INTEGERS]
+    usable = [item for item in problem.inputs if item.is_text or (item.own and item.base in INTEGERS)]
     for candidate in table.columns:
         if candidate.base not in STRINGS and candidate.base not in INTEGERS or candidate.name == column:
             continue
@@ -63,13 +65,13 @@ def _by_one(problem: Problem, table: Table, column: str, texts: Sequence[Value])
         for item in usable:
             if item.is_text != (candidate.base in STRINGS):
                 continue
-            if not _reaches(problem, item, rows, texts):
+            if len(set(item.texts)) < _LEAST_NAMES or not _reaches(problem, item, rows, texts):
                 continue
             match = op(ref(key, candidate.name), "=", item.term)
             source = source_of(table, key)
             if all(len(rows.get(text, ())) <= 1 for text in item.texts):
                 yield subquery(Query((ref(key, column),), (source,), match))
-            else:
+            elif max(len(rows.get(text, ())) for text in item.texts) <= _MAX_NAMESAKES:
                 yield from _narrowed(problem, table, column, item, rows, texts, match)
 
 
@@ -98,7 +100,7 @@ def _narrowed(
         if second.base not in STRINGS | INTEGERS or second.name == column:
             continue
         values = frame.texts(second.name)
-        for other in problem.inputs:
+        for other in problem.own:
             if other.base != second.base or other.term == item.term:
                 continue
             for name, wanted, new in zip(item.texts, other.texts, problem.new, strict=True):

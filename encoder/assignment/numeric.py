@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from emit.literal import literal
 from emit.term import Prec, Term, call, op, raw
 from encoder.assignment.decimals import Band, Floats, shortest_between
-from encoder.assignment.derived import negative, numeric_inputs
+from encoder.assignment.derived import counted_inputs, negative, numeric_inputs
 from encoder.assignment.problem import FLOATS, INTEGERS, Input, Problem, digits_after_point, literal_term
 
 _MAX_PAIRED = 40
@@ -77,6 +77,15 @@ def single(problem: Problem) -> Iterator[Term]:
     yield from _linear(block, next(_wanted(problem)))
 
 
+def related(problem: Problem) -> Iterator[Term]:
+    """One aggregate of related rows and constants."""
+    if _is_numeric(problem):
+        known = {item.term for item in numeric_inputs(problem)}
+        block = _block([item for item in counted_inputs(problem) if item.term not in known])
+        yield from _fit(block, list(_wanted(problem))[:2], set())
+        yield from _linear(block, next(_wanted(problem)))
+
+
 def pairs(problem: Problem) -> Iterator[Term]:
     """Two numbers and a constant."""
     if _is_numeric(problem):
@@ -105,7 +114,7 @@ def _combinable(problem: Problem) -> list[Input]:
     """Numbers worth combining: they differ from row to row and are no keys; plain columns first."""
     found = [
         item
-        for item in numeric_inputs(problem)
+        for item in counted_inputs(problem)
         if not item.is_key and np.nanmin(item.numbers) < np.nanmax(item.numbers)
     ]
     return sorted(found, key=lambda item: len(item.term.parts) > 1)
@@ -192,6 +201,9 @@ def _factor(line: Term, whole: bool, goal: _Wanted, low: float, high: float) -> 
     text = shortest_between(low, high)
     if text is not None and text not in ("0", "1"):
         found.append(op(line, "*", number(text)))
+        if whole and line.prec == Prec.MUL and all(part == "*" for part in line.parts if isinstance(part, str)):
+            # Small integers overflow unless the product starts with something wider.
+            found.append(Term((*number(text).parts, "*", *line.parts), Prec.MUL))
     if low > 0 or high < 0:
         divisor = shortest_between(1 / high, 1 / low)
         if divisor is not None and divisor not in ("0", "1"):

@@ -15,7 +15,7 @@ from emit.term import Term
 from encoder.assignment.cases import split
 from encoder.assignment.conditions import conditions
 from encoder.assignment.engine import Mask, Search
-from encoder.assignment.families import FAMILIES
+from encoder.assignment.families import PARTS
 from encoder.assignment.problem import Problem
 
 _MAX_GROUPS = 8
@@ -25,7 +25,6 @@ _MAX_VALUES = 8
 _PER_SIDE = 40
 _CONDITIONS = 8
 _PAIRS = 6
-_TIERS = FAMILIES[:2]
 
 
 def partials(search: Search) -> list[tuple[Term, Mask]]:
@@ -45,7 +44,7 @@ def partials(search: Search) -> list[tuple[Term, Mask]]:
 
 
 def _add(search: Search, found: dict[Term, Mask], places: Sequence[int]) -> None:
-    terms = search.run(_TIERS, 2, places)[:3]
+    terms = search.run(PARTS, 2, places)[:3]
     for term, mask in zip(terms, search.footprints(terms), strict=True):
         if mask.any() and not any(np.array_equal(mask, other) for other in found.values()):
             found[term] = mask

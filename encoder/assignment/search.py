@@ -12,7 +12,7 @@ import numpy as np
 
 from encoder.assignment.bench import bench, measured
 from encoder.assignment.engine import Goal, Mask, Rows, Search
-from encoder.assignment.families import FAMILIES
+from encoder.assignment.families import FAMILIES, NEAR
 from encoder.assignment.model import Expression, WindowExpression
 from encoder.assignment.partial import partials, splits
 from encoder.assignment.windows import sized
@@ -27,6 +27,8 @@ _CHOICE = 3
 _OTHERS = 600
 # Bytes of an expression past which a split into two is tried.
 _LONG = 90
+# Rows that are too few to tell more than what is near.
+_FEW = 2
 
 
 def find_expressions(
@@ -42,6 +44,8 @@ def find_expressions(
         return []
     others = _others(state, table, goal)
     with _searching(state, table, goal, others, budget, timezone) as search:
+        if len(goal.rows) <= _FEW:
+            return search.choose(search.run(NEAR, keep * _CHOICE, range(len(goal.rows))), others, keep)
         proven = search.run(FAMILIES, keep * _CHOICE)
         if not proven or measured(state.catalog, search.table, proven[0]).size > _LONG:
             proven = search.ordered([*proven, *splits(search)])

@@ -185,6 +185,18 @@ def concatenated(problem: Problem) -> Iterator[Term]:
         yield from _spelled(steps)
 
 
+def around(problem: Problem, item: Input) -> Iterator[Term]:
+    """Constants, dates and whole columns around the number `item`."""
+    wanted, places = _wanted(problem), _examples(problem)
+    pieces = [base for base in _bases(problem) if None not in base.values]
+    for other in (item, *problem.own):
+        values = tuple(other.texts[place] for place in places)
+        if not other.is_text and None not in values:
+            pieces += _from_other(other, [value or "" for value in values], wanted)
+    for steps in concatenations(wanted, _distinct([piece for piece in pieces if (piece.values[0] or "") in wanted[0]])):
+        yield from _spelled(steps)
+
+
 def _pool(problem: Problem, wanted: tuple[str, ...]) -> list[Piece]:
     pieces: list[Piece] = []
     for base in _bases(problem):

@@ -25,10 +25,11 @@ from stream.model import Value
 _NUMERIC = INTEGERS | {"numeric"}
 _ORDERED = _NUMERIC | STRINGS | TIMES | {"boolean"}
 _MAX_PARTITIONS = 16
-_MAX_LINKS = 4
-_MAX_PAIRED = 4
-_MAX_NUMBERINGS = 24
+_MAX_LINKS = 6
+_MAX_PAIRED = 3
+_MAX_NUMBERINGS = 8
 _MAX_TERMS = 4
+_MAX_RUNNING = 8
 _TRAILING = re.compile(r"\d+$")
 _INNER = "numbered"
 
@@ -118,6 +119,17 @@ class Layout:
                 found += [Order(column.name, False, codes), Order(column.name, True, -codes)]
         return tuple(found)
 
+    @cached_property
+    def sequences(self) -> tuple[Order, ...]:
+        """Orders by the key, times and whole numbers that are no references: what running values follow."""
+        links = {name for key in self.table.foreign_keys for name in key.columns}
+        found = [
+            order
+            for order in self.orders
+            if order.column not in links and self.table.by_name[order.column].base in INTEGERS | TIMES
+        ]
+        return tuple(found[: 2 * _MAX_RUNNING])
+
 
 def numberings(problem: Problem, chosen: NDArray[np.intp] | None, wanted: Floats) -> Iterator[Numbering]:
     """rank (which is row_number where the order is total) and dense_rank whose order fits the `wanted` numbers of the sample.
@@ -132,13 +144,35 @@ def numberings(problem: Problem, chosen: NDArray[np.intp] | None, wanted: Floats
     for partition in layout.partitions:
         groups = partition.codes[rows]
         repeated = len(np.unique(np.stack([groups.astype(np.float64), wanted]), axis=1).T) < len(rows)
+        own = {part.column for term in partition.terms for part in term.parts if isinstance(part, Ref)}
         for order in layout.orders:
             codes = order.codes[rows]
-            if _monotone(groups, wanted, codes):
-                if not repeated:
-                    yield from _row_numbers(layout, partition, order, members)
-                if repeated or len(np.unique(codes)) < len(codes):
-                    yield from _ranks(layout, partition, order, members)
+            if order.column in own and len(partition.terms[0].parts) == 1 or not _monotone(groups, wanted, codes):
+                continue
+            if not repeated:
+                found = _row_numbers(layout, partition, order, members)
+            elif _tied_alike(groups, wanted, codes):
+                found = _ranks(layout, partition, order, members)
+            else:
+                continue
+            yield from (numbering for numbering in found if _affine(numbering.values[rows], wanted))
+
+
+def _affine(values: Floats, wanted: Floats) -> bool:
+    """Whether wanted = k * value + c for some k and c."""
+    if np.isnan(values).any():
+        return False
+    first, last = int(np.argmin(values)), int(np.argmax(values))
+    left = (values - values[first]) * (wanted[last] - wanted[first])
+    right = (wanted - wanted[first]) * (values[last] - values[first])
+    return bool(values[last] > values[first] and np.array_equal(left, right))
+
+
+def _tied_alike(groups: Codes, wanted: Floats, codes: Codes) -> bool:
+    """Whether rows of a group have equal `wanted` exactly where they have equal `codes`."""
+    line = np.lexsort((codes, wanted, groups))
+    same = np.diff(groups[line]) == 0
+    return bool((~same | ((np.diff(wanted[line]) == 0) == (np.diff(codes[line]) == 0))).all())
 
 
 def _monotone(groups: Codes, wanted: Floats, codes: Codes) -> bool:
@@ -226,9 +260,7 @@ def _finished(problem: Problem, term: Term, values: Floats) -> Iterator[Term]:
     texts = tuple(str(int(value)) for value in values.tolist())
     item = Input(term, "bigint", "N", texts, problem.cost(term))
     if problem.base in STRINGS:
-        wider = replace(problem)
-        wider.__dict__["inputs"] = (item, *problem.own)
-        yield from (found for found in text.concatenated(wider) if _uses(found, term))
+        yield from (found for found in text.around(problem, item) if _uses(found, term))
     else:
         yield from numeric.of_input(problem, item)
 
@@ -310,7 +342,7 @@ def _running(problem: Problem) -> Iterator[Term]:
     layout = Layout(problem.frame)
     band, rows = Band.rounding(problem.numbers, problem.scale), np.array(problem.rows)
     columns = [c for c in problem.table.columns if c.base in _NUMERIC and c.name not in problem.table.row_key]
-    for partition in layout.partitions:
+    for place, partition in enumerate(layout.partitions):
         _, group = np.unique(partition.codes, return_inverse=True)
         counts = np.bincount(group)
         if partition.terms and band.holds(counts[group][rows].astype(np.float64)):
@@ -328,14 +360,15 @@ def _running(problem: Problem) -> Iterator[Term]:
             for name, values in totals:
                 if band.holds(np.round(values, 9)[group][rows]):
                     yield _over(call(name, ref((), column.name)), partition, ())
-            yield from _running_sums(layout, partition, column, known, band, rows)
+            if place < _MAX_RUNNING:
+                yield from _running_sums(layout, partition, column, known, band, rows)
 
 
 def _running_sums(
     layout: Layout, partition: Partition, column: Column, known: Floats, band: Band, rows: NDArray[np.intp]
 ) -> Iterator[Term]:
-    for order in layout.orders:
-        if order.column == column.name or layout.table.by_name[order.column].base in STRINGS | {"boolean"}:
+    for order in layout.sequences:
+        if order.column == column.name:
             continue
         line, starts, ties = _sorted(partition, order, layout.key)
         total = np.cumsum(known[line])
@@ -363,9 +396,9 @@ def _neighbours(problem: Problem) -> Iterator[Term]:
         return
     text_like = problem.base in STRINGS
     candidates = [c for c in problem.table.columns if c.base == problem.base or (text_like and c.base in STRINGS)]
-    for partition in layout.partitions[:_MAX_PARTITIONS]:
-        for order in layout.orders:
-            if order.descending or layout.table.by_name[order.column].base in STRINGS | {"boolean"}:
+    for partition in layout.partitions[:_MAX_RUNNING]:
+        for order in layout.sequences:
+            if order.descending:
                 continue
             line, starts, ties = _sorted(partition, order, layout.key)
             before = np.full(len(line), -1)

@@ -88,6 +88,8 @@ def _over(task: Task, table: Table, grouping: dict[str, str], numbers: list[Slot
     if len(set(wanted)) != len(wanted) or not all(key in groups for key in wanted):
         return None
     members = [groups[key] for key in wanted]
+    if not numbers and all(len(rows) == 1 for rows in members):
+        return None  # plain rows, which are not this module's
     terms: dict[str, Term] = {name: ref((), column) for name, column in grouping.items()}
     for slot in numbers:
         term = _aggregate(frame, slot, members)

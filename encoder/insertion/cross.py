@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, permutations, product
 
 import numpy as np
@@ -16,6 +16,7 @@ from encoder.insertion.sides import Key, ListSide, Side, TableSide, determined, 
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import class_of
 from encoder.insertion.task import From, Task, order_by, row_number, with_join
+from encoder.selection.model import Mask
 from stream.model import Value
 
 _MAX_PRODUCT = 50_000
@@ -23,6 +24,8 @@ _FIRST_SIDES = 4
 _SECOND_SIDES = 4
 _MAX_TRIES = 6
 _MAX_LIST = 40
+_MAX_ORIGINS = 2
+_MAX_FREE = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +101,73 @@ def _product(task: Task, tables: Sequence[Link], rest: Sequence[Slot]) -> Iterat
     holes = _holes(sides)
     if not holes or _all_there(task, sides, holes):
         yield Plan(tuple(sides), None, bool(holes))
+        yield from _with_passed_over(task, sides)
     elif len(tables) == 2:
         yield from _joined(task, sides, tables, holes)
+
+
+def _with_passed_over(task: Task, sides: Sequence[Side]) -> Iterator[Plan]:
+    """Plans that also read rows of which nothing came, because all that they give is there already."""
+    free = [_free_rows(task, sides, place) for place in range(len(sides))]
+    if not any(mask is not None and mask.any() for mask in free):
+        return
+    masks = list(zip(sides, free, strict=True))
+    if not task.sequences:
+        yield Plan(tuple(_loosened(side, mask) for side, mask in masks), None, True)
+        return
+    for chosen in product((True, False), repeat=len(sides)):
+        picked = [(side, mask if use else None) for use, (side, mask) in zip(chosen, masks, strict=True)]
+        if any(mask is not None and mask.any() for _, mask in picked):
+            yield Plan(tuple(_extended(side, mask) for side, mask in picked), None, True)
+
+
+def _loosened(side: Side, free: Mask | None) -> Side:
+    if free is None or not isinstance(side, TableSide):
+        return side
+    return replace(side, must_not=~free)
+
+
+def _extended(side: Side, free: Mask | None) -> Side:
+    if free is None or not isinstance(side, TableSide):
+        return side
+    return replace(side, extra=tuple(np.flatnonzero(free).tolist()))
+
+
+def _free_rows(task: Task, sides: Sequence[Side], place: int) -> Mask | None:
+    """The other rows of one side of which every combination with the other sides is in the target already."""
+    side = sides[place]
+    others = [range(other.size) for at, other in enumerate(sides) if at != place]
+    if not isinstance(side, TableSide):
+        return None
+    size = task.state.frame(side.link.table.name).size
+    if size * int(np.prod([len(other) for other in others])) > _MAX_FREE:
+        return None
+    for key in _unique_keys(task):
+        readers = [side.values(slot) or _reader(slot, sides) for slot in key]
+        if any(reader is None for reader in readers) or not any(isinstance(reader, list) for reader in readers):
+            continue
+        there = _present(task, key)
+        free = np.zeros(size, dtype=bool)
+        for row in sorted(set(range(size)) - set(side.rows.tolist())):
+            combinations = product(*(others[:place]), (0,), *(others[place:]))
+            free[row] = all(
+                tuple(r[row] if isinstance(r, list) else r[1][c[r[0]]] for r in readers if r is not None) in there
+                for c in combinations
+            )
+        return free
+    return None
+
+
+def _unique_keys(task: Task) -> list[list[Slot]]:
+    """The unique keys that no sequence has a part in."""
+    slots = {slot.name: slot for slot in task.slots if slot.explicit and slot.sequence is None}
+    keys = (task.target.primary_key, *task.target.unique_keys)
+    return [[slots[name] for name in key] for key in keys if key and all(name in slots for name in key)]
+
+
+def _present(task: Task, key: Sequence[Slot]) -> set[tuple[Value, ...]]:
+    frame = task.state.frame(task.target.name)
+    return set(zip(*(frame.texts(slot.name) for slot in key), strict=True))
 
 
 def _combinations(sides: Sequence[Side]) -> set[tuple[int, ...]]:
@@ -113,15 +181,11 @@ def _holes(sides: Sequence[Side]) -> list[tuple[int, ...]]:
 
 def _all_there(task: Task, sides: Sequence[Side], holes: Sequence[tuple[int, ...]]) -> bool:
     """Whether the rows that the holes would give meet a unique key of the target."""
-    slots = {slot.name: slot for slot in task.slots if slot.explicit and slot.sequence is None}
-    for key in (task.target.primary_key, *task.target.unique_keys):
-        if not key or not all(name in slots for name in key):
-            continue
-        readers = [_reader(slots[name], sides) for name in key]
+    for key in _unique_keys(task):
+        readers = [_reader(slot, sides) for slot in key]
         if any(reader is None for reader in readers):
             continue
-        frame = task.state.frame(task.target.name)
-        there = set(zip(*(frame.texts(name) for name in key), strict=True))
+        there = _present(task, key)
         made = (tuple(reader[1][hole[reader[0]]] for reader in readers if reader) for hole in holes)
         if all(values in there for values in made):
             return True
@@ -172,7 +236,7 @@ def _propose(task: Task, plan: Plan) -> Iterator[Proposal]:
     ranked = _order(task, plan) if task.sequences else None
     keys, places = ranked if ranked is not None else ((), None)
     slot = task.sequences[0] if len(task.sequences) == 1 else None
-    draws, fresh = not task.sequences, False
+    draws, fresh = not task.sequences, plan.holes and not task.sequences
     if slot is not None and places is not None:
         draws = slot.drawn is not None and slot.drawn == tuple(places.tolist())
         fresh = slot.in_step and plan.holes
@@ -180,13 +244,15 @@ def _propose(task: Task, plan: Plan) -> Iterator[Proposal]:
             offsets = {int(value or 0) - place for value, place in zip(slot.values, places.tolist(), strict=True)}
             if len(offsets) == 1:
                 terms[slot.name] = row_number(keys, offsets.pop() - 1)
-    for chosen in product(*(side.origins()[:2] for side in plan.sides)):
-        for layout in layouts(task.slots, terms, draws):
-            yield _statement(task, plan, chosen, layout_keys=keys, layout=layout, anti=None)
-        anti = _absent(task, plan.sides) if fresh or (plan.holes and not task.sequences) else None
-        if anti is not None:
-            for layout in layouts(task.slots, {**task.constants(), **terms}, fresh or draws):
-                yield _statement(task, plan, chosen, layout_keys=keys, layout=layout, anti=anti)
+    absent = _absent(task, plan.sides) if fresh else None
+    ways: list[tuple[Layout, Term | None]] = [(layout, None) for layout in layouts(task.slots, terms, draws)]
+    if absent is not None:
+        ways += [(layout, absent) for layout in layouts(task.slots, terms, True)]
+    if not ways:
+        return
+    for chosen in product(*(side.origins()[:_MAX_ORIGINS] for side in plan.sides)):
+        for layout, anti in ways:
+            yield _statement(task, plan, chosen, keys=keys, layout=layout, anti=anti)
 
 
 def _statement(
@@ -194,7 +260,7 @@ def _statement(
     plan: Plan,
     chosen: Sequence[From],
     *,
-    layout_keys: Sequence[tuple[Term, bool]],
+    keys: Sequence[tuple[Term, bool]],
     layout: Layout,
     anti: Term | None,
 ) -> Proposal:
@@ -205,7 +271,7 @@ def _statement(
     if anti is not None:
         where = with_join(where, anti)
     sources = tuple(source for origin in chosen for source in origin.sources)
-    tail = order_by(layout_keys, layout.select) if layout.uses and layout_keys else None
+    tail = order_by(keys, layout.select) if layout.uses and keys else None
     conflict = plan.holes and anti is None
     return task.insert(layout, Query(layout.select, sources, where, tail), conflict=conflict, note="product")
 

@@ -13,16 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoder.budget import Budget
-from encoder.frame import State
+from encoder.frame import State, identifier_sql, table_sql
 from encoder.insertion.model import DriverRows, Indexes
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, TEXT, class_of
+from scratch import session as database
 from scratch.catalog import Column, Table
 from stream.model import TableName, Value
 
 # A value of the primary pair may stand in so many rows on average.
 _MAX_SPREAD = 200
 _UNEXPLAINED = 40
+# Values of so many bytes are looked for in columns of any name.
+_PROBED = 60
 _CELLS = 1000  # for one unit of the budget
 
 
@@ -100,6 +103,22 @@ def _candidates(state: State, target: Table, slot: Slot) -> Iterator[tuple[Table
             yield name, slot.name
         if loose and len(table.primary_key) == 1 and class_of(table.by_name[table.primary_key[0]]) == INT:
             yield name, table.primary_key[0]
+    if slot.column.kind == "S" and sum(len(value or "") for value in slot.values) > _PROBED:
+        yield from _holders(state, slot)
+
+
+def _holders(state: State, slot: Slot) -> list[tuple[TableName, str]]:
+    """Text columns of any name that hold the first and the last of the values, asked of the server at once."""
+    columns = [(name, c.name) for name in state.catalog for c in state.catalog[name].columns if c.kind == "S"]
+    holds = "EXISTS(SELECT FROM {0} WHERE {1}::text=v.{2})"
+    tests = (
+        f"SELECT {place} FROM v WHERE "
+        + " AND ".join(holds.format(table_sql(name), identifier_sql(column), side) for side in "ab")
+        for place, (name, column) in enumerate(columns)
+    )
+    query = "WITH v(a,b)AS(SELECT %s::text,%s::text) " + " UNION ALL ".join(t.replace("%", "%%") for t in tests)
+    found = database.rows(state.session, query, [slot.values[0], slot.values[-1]])
+    return [columns[int(place or 0)] for (place,) in found]
 
 
 class _Finder:

@@ -14,6 +14,9 @@ from stream.model import Row, TableName
 
 Indexes = NDArray[np.int64]
 
+UNORDERED = "unordered"
+"""Stands in the note of a proposal whose ids rest on the order in which the server happens to scan."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
@@ -45,8 +48,7 @@ class DriverRows:
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """An INSERT that should give the rows, once run on the state.  `uses_sequences` are the sequences
-    whose next values it takes; `note` says how it was found, in a few words ("unordered" among them
-    where the order of its ids rests on the order in which the server happens to scan)."""
+    whose next values it takes; `note` says how it was found, in a few words (UNORDERED may be among them)."""
 
     statement: Insert
     uses_sequences: frozenset[TableName]

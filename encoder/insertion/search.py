@@ -13,7 +13,7 @@ from encoder.insertion.aggregate import aggregate_proposals
 from encoder.insertion.cross import cross_proposals
 from encoder.insertion.evidence import links
 from encoder.insertion.layout import layouts
-from encoder.insertion.model import DriverRows, InsertGoal, Proposal, Sequences
+from encoder.insertion.model import UNORDERED, DriverRows, InsertGoal, Proposal, Sequences
 from encoder.insertion.single import needs_synthesis, single_proposals
 from encoder.insertion.slots import make_slots
 from encoder.insertion.spell import Speller
@@ -29,6 +29,7 @@ _FOLLOWED = 6
 # that explained everything.
 _SYNTHESES = 3
 _WORSE = 60
+_OF_EACH_KIND = 2
 
 
 def propose_inserts(
@@ -44,16 +45,29 @@ def propose_inserts(
     """Statements that should insert the rows of `goal` into `state`, shortest first.
 
     The plain VALUES statements are always among them, so the list is empty only where no INSERT
-    can give the ids (an ALWAYS identity whose sequence stands elsewhere).  Of the others the `keep`
-    shortest are given.  `budget` is spent by the searches for sources in cells compared.
+    can give the ids (an ALWAYS identity whose sequence stands elsewhere).  Of the others about `keep` are
+    given, the shortest of each kind.  `budget` is spent by the searches for sources in cells compared.
     """
     target = state.catalog[goal.table]
     task = Task(state, target, tuple(make_slots(state, goal, sequences)), Speller(timezone), budget, timezone)
     plain = _shortest(values_inserts(target, task.slots, task.spell), 2)
     found = _shortest(list(_literal(task)), keep)
     best = min((len(render(p.statement).encode()) for p in [*plain, *found]), default=1 << 60)
-    found = _shortest([*found, *_drawn(replace(task, ceiling=best), pool)], keep)
-    return _shortest([*plain, *found], keep + len(plain))
+    return _kept([*plain, *found, *_drawn(replace(task, ceiling=best), pool)], plain, keep)
+
+
+def _kept(proposals: Sequence[Proposal], always: Sequence[Proposal], keep: int) -> list[Proposal]:
+    """The shortest, and among them some of each kind: with and without sequences, with and without a certain order."""
+    ordered = _shortest(proposals, len(proposals))
+    kinds: dict[tuple[bool, bool], int] = {}
+    chosen: list[int] = []
+    for place, proposal in enumerate(ordered):
+        kind = (bool(proposal.uses_sequences), UNORDERED in proposal.note)
+        kinds[kind] = kinds.get(kind, 0) + 1
+        if kinds[kind] <= _OF_EACH_KIND or proposal in always:
+            chosen.append(place)
+    rest = [place for place in range(len(ordered)) if place not in chosen]
+    return [ordered[place] for place in sorted(chosen + rest[: max(0, keep - len(chosen))])]
 
 
 def _shortest(proposals: Sequence[Proposal], keep: int) -> list[Proposal]:

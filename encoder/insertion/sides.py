@@ -50,20 +50,30 @@ def determined(slot: Slot, items: Indexes) -> bool:
 
 @dataclass
 class TableSide:
+    """Rows of a table: those of `link`, then the `extra` ones, which are to be selected too although no inserted row
+    came of them; rows outside `must_not` may be selected or not (None: no others may)."""
+
     task: Task
     link: Link
     place: int
+    extra: tuple[int, ...] = ()
     must_not: Mask | None = None
     items: Indexes = field(init=False)
     size: int = field(init=False)
     rows: Indexes = field(init=False)
-    _paths: frozenset[Path] = frozenset()
-    _known: dict[str, Term | None] = field(default_factory=dict)
+    _paths: frozenset[Path] = field(init=False, default=frozenset())
+    _known: dict[str, Term | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.rows, inverse = np.unique(self.link.rows, return_inverse=True)
+        rows, inverse = np.unique(self.link.rows, return_inverse=True)
         self.items = inverse.astype(np.int64)
+        self.rows = np.concatenate([rows, np.array(self.extra, dtype=np.int64)])
         self.size = len(self.rows)
+
+    def values(self, slot: Slot) -> list[Value] | None:
+        """The value that each row of the table would give to `slot`, where it is read as it stands."""
+        column = self.link.equal.get(slot.name)
+        return None if column is None else self.task.state.frame(self.link.table.name).texts(column)
 
     def express(self, slot: Slot) -> Term | None:
         if slot.name not in self._known:

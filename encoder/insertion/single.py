@@ -13,7 +13,7 @@ from encoder.insertion.conflicts import by_gaps, passed_over
 from encoder.insertion.evidence import Link
 from encoder.insertion.layout import layouts
 from encoder.insertion.missing import missing_atoms
-from encoder.insertion.model import Proposal
+from encoder.insertion.model import UNORDERED, Proposal
 from encoder.insertion.order import Order, orders
 from encoder.insertion.slots import Slot
 from encoder.insertion.task import CELLS, From, Task, order_by, row_number, sort_keys
@@ -189,7 +189,7 @@ def _statements(
     for layout in layouts(task.slots, numbered, variant.draws):
         tail = order_by(keys, layout.select) if keys and layout.uses else None
         ordered = keys or not (layout.uses or by_number)
-        note = f"from {link.table.name.name}" + ("" if ordered else " unordered")
+        note = f"from {link.table.name.name}" + ("" if ordered else f" {UNORDERED}")
         query = Query(layout.select, origin.sources, origin.where, tail)
         yield task.insert(layout, query, conflict=variant.conflict, note=note)
 

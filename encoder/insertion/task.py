@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,9 +25,11 @@ from encoder.selection.lower import lower
 from encoder.selection.model import Labels, MaskedAtom, Path, Selection
 from encoder.selection.search import find_selections
 from scratch.catalog import Table
+from stream.model import TableName
 
 CELLS = 1000  # read for one unit of the budget, as in the search for selections
 
+_SELECTIONS = 3
 # What one call of another search may spend at most.
 _SELECTION_UNITS = 30000
 _EXPRESSION_UNITS = 1500
@@ -56,6 +58,7 @@ class Task:
     budget: Budget
     timezone: str | None
     ceiling: int = 1 << 60  # bytes of a statement that is known already
+    _selections: dict[tuple[TableName, bytes, bytes, int], list[Selection]] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -138,6 +141,12 @@ class Task:
     ) -> list[Selection]:
         if not labels.must_not.any():
             return [Selection(((),), 0)]
+        key = (table.name, labels.must.tobytes(), labels.must_not.tobytes(), len(extra))
+        if key not in self._selections:
+            self._selections[key] = self._select(table, labels, extra)
+        return self._selections[key][:keep]
+
+    def _select(self, table: Table, labels: Labels, extra: Sequence[MaskedAtom]) -> list[Selection]:
         with self._allot(_SELECTION_UNITS) as budget:
             return find_selections(
                 self.state,
@@ -145,7 +154,7 @@ class Task:
                 labels,
                 budget=budget,
                 timezone=self.timezone,
-                keep=keep,
+                keep=_SELECTIONS,
                 extra_atoms=extra,
             )
 

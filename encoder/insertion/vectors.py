@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from emit.literal import quote
 from emit.term import Query, Source, Term, raw, ref
@@ -217,9 +217,43 @@ def _sources(bases: Sequence[Base], names: list[str], count: int) -> list[Source
     if all(base.kind != NUMBER and base.kind != BOOL for base in bases):
         arrays = ",".join(array(base.values, base.kind) for base in bases)
         found.append(_aliased(f"unnest({arrays})", columns, single=len(bases) == 1))
+    if len(bases) == 2:
+        found.extend(_grouped(bases, columns))
     if len(bases) == 1:
         found.extend(_aliased(text, columns, single=True) for text in _functions(bases[0]))
     return sorted(found, key=lambda source: _source_size(source))
+
+
+def _grouped(bases: Sequence[Base], columns: tuple[str, ...]) -> list[Source]:
+    """Pairs of which one side repeats over runs of rows: that side once a run, with a list of the others."""
+    found: list[Source] = []
+    for outer, inner in ((0, 1), (1, 0)):
+        runs = [(key, [bases[inner].values[i] for i in places]) for key, places in _runs(bases[outer].values)]
+        if len(runs) * 2 > len(bases[0].values) or bases[inner].kind not in (INT, TEXT):
+            continue
+        keys = _cells([key for key, _ in runs], bases[outer].kind)
+        kind = bases[inner].kind
+        spans = [_progression(tuple(values)) if kind == INT else None for _, values in runs]
+        if all(span is not None and span[2] == 1 for span in spans):
+            ends = (f"{span[0]},{span[1]}" for span in spans if span is not None)
+            lines = ",".join(f"({key},{end})" for key, end in zip(keys, ends, strict=True))
+            names, unfolded = "y,z", "generate_series(y,z)"
+        else:
+            lists = [array(values, kind) for _, values in runs]
+            # The first list gives the column its type.
+            lists[1:] = [text.rpartition("::")[0] for text in lists[1:]]
+            lines = ",".join(f"({key},{text})" for key, text in zip(keys, lists, strict=True))
+            names, unfolded = "y", "unnest(y)"
+        text = f"(VALUES{lines})x({columns[outer]},{names}),{unfolded}"
+        found.append(Source("v", raw(text), columns, alias=columns[inner]))
+    return found
+
+
+def _runs(values: Sequence[Value]) -> list[tuple[Value, list[int]]]:
+    """Each run of equal neighbours with its places."""
+    return [
+        (key, [place for place, _ in run]) for key, run in groupby(enumerate(values), key=lambda pair: pair[1])
+    ]
 
 
 def _functions(base: Base) -> list[str]:

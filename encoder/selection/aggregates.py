@@ -41,6 +41,7 @@ class Aggregate:
     scale: Scale
     family: frozenset[str]  # the types of columns with which it compares
     operators: str = "<>="  # for constants
+    rounded: bool = False  # a float may be a little off
 
 
 class Measures:
@@ -139,14 +140,14 @@ class Aggregates:
             with np.errstate(invalid="ignore", divide="ignore"):
                 mean = total.values / counts
             # A mean is seldom a number of few digits, and then a float is not it.
-            self._try(Aggregate(call("avg", feature.term), condition, mean, np.nan, Numbers(), _NUMBERS, "<>"))
+            self._try(Aggregate(call("avg", feature.term), condition, mean, np.nan, Numbers(), _NUMBERS, "<>", True))
 
     def _sum(self, term: Term, condition: Condition | None, numbers: Floats) -> Aggregate:
         known = ~np.isnan(numbers) & (self.joined.other >= 0)
         groups = self.joined.other[known]
         sums = np.bincount(groups, weights=numbers[known], minlength=self.joined.groups).astype(np.float64)
         sums[np.bincount(groups, minlength=self.joined.groups) == 0] = np.nan
-        return Aggregate(term, condition, np.round(sums, 9), np.nan, Numbers(), _NUMBERS)
+        return Aggregate(term, condition, np.round(sums, 9), np.nan, Numbers(), _NUMBERS, rounded=True)
 
     # -- comparisons
 
@@ -195,7 +196,7 @@ class Aggregates:
         for column, values in self.own:
             if column.base not in aggregate.family or not self.budget.spend(4 * len(values)):
                 continue
-            less, equal, more = differ(values, every)
+            less, equal, more = differ(values, every, rounded=aggregate.rounded)
             for operator, holds in _comparisons(less, equal, more):
                 self.offers.offer(holds, partial(self._beside, aggregate, column.name, operator))
 

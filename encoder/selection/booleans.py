@@ -85,7 +85,7 @@ def opposite(term: Term) -> Term | None:
 
 def conjunctions(terms: Sequence[Term]) -> list[Term]:
     """Ways to say that all of `terms` hold, the shortest known first; empty for no terms."""
-    plain = conjoin(terms)
+    plain = conjoin(_arranged(terms))
     if plain is None:
         return []
     found = [plain]
@@ -102,7 +102,7 @@ def conjunctions(terms: Sequence[Term]) -> list[Term]:
 
 def disjunctions(terms: Sequence[Term], never_null: Sequence[bool]) -> list[Term]:
     """Ways to say that one of `terms` holds; `never_null` tells which of them are true or false for every row."""
-    plain = disjoin(terms)
+    plain = disjoin(_arranged(terms))
     if plain is None:
         return []
     found = [plain]
@@ -131,7 +131,7 @@ def _squeeze(terms: list[Term]) -> Term:
             break
         _, left, right, joined = best
         terms = [joined, *(term for place, term in enumerate(terms) if place not in (left, right))]
-    result = conjoin(terms)
+    result = conjoin(_arranged(terms))
     assert result is not None
     return result
 
@@ -149,7 +149,7 @@ def _as_rows(terms: Sequence[Term]) -> Term | None:
     left = separate(Term((term.parts[0],)) for term in equations)
     right = separate(Term((term.parts[2],)) for term in equations)
     row = Term(("(", *left, ")", "=", "(", *right, ")"), Prec.COMPARE)
-    return conjoin([row, *(term for term in terms if term not in equations)])
+    return conjoin(_arranged([row, *(term for term in terms if term not in equations)]))
 
 
 def _refuse(terms: Sequence[Term]) -> Term | None:
@@ -160,4 +160,14 @@ def _refuse(terms: Sequence[Term]) -> Term | None:
         return None
     either = disjoin(turned)
     assert either is not None
-    return conjoin([*(term for term in terms if term not in negated), negate(either)])
+    return conjoin(_arranged([*(term for term in terms if term not in negated), negate(either)]))
+
+
+def _arranged(terms: Sequence[Term]) -> list[Term]:
+    """In the order that needs the fewest spaces: a quote or bracket before AND, a word at the very end."""
+
+    def spaces(term: Term) -> tuple[bool, bool]:
+        texts = _texts(term.parts)
+        return texts[-1][-1] not in "'\")", texts[0][0] not in "'\"("
+
+    return sorted(terms, key=spaces)

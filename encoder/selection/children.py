@@ -24,6 +24,8 @@ from stream.model import TableName
 _KEYS = frozenset({"smallint", "integer", "bigint", "text", "character varying", "character", "uuid", "inet", "cidr"})
 _INTEGERS = frozenset({"smallint", "integer", "bigint"})
 _SHARED = 4  # shared columns of two tables of which pairs are formed
+# Atoms that exclude less than this part of the rows never pay for their length.
+_SHARE = 50
 
 
 def atoms(
@@ -36,7 +38,7 @@ def atoms(
     partial: bool = False,
 ) -> Iterator[MaskedAtom]:
     """Atoms on other tables' rows; see encoder.selection.masks.Offers for which are taken."""
-    offers = Offers(state.catalog[table], labels, partial)
+    offers = Offers(state.catalog[table], labels, budget, partial=partial, share=_SHARE)
     children = _children(state, table)
     search(state, _by_size(state, table, children), offers, budget, timezone, depth=1)
     relations = [link for link in _relations(state, table) if link not in children]

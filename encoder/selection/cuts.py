@@ -200,12 +200,12 @@ def scale_of(column: Column, coded: Coded, timezone: str | None) -> tuple[Scale,
 
 
 def cuts(
-    values: Floats, good: Mask, bad: Mask, scale: Scale, *, cover: bool, avoid: bool, operators: str = "<>="
+    values: Floats, good: Mask, bad: Mask, scale: Scale, *, cover: bool, avoid: bool, operators: str = "<>=!"
 ) -> Iterator[Cut]:
     """Comparisons of `values` (NaN for NULL) with a constant.
 
     With `cover` those that hold for every good row and fail on some bad ones; with `avoid` those that hold for no
-    bad row and for some good ones.  `operators` names those wanted; "=" brings <> too.
+    bad row and for some good ones.  `operators` names those wanted; "!" stands for <>.
     """
     right, wrong = values[good], values[bad]
     known = wrong[~np.isnan(wrong)]
@@ -225,12 +225,9 @@ def _covering(
         yield _above(values, scale.above(float(below.max()), low))
     if "<" in operators and above.size:
         yield _below(values, scale.upto(high, float(above.min())))
-    if "=" not in operators:
-        return
-    if low == high:
-        place = scale.exact(low)
-        yield Cut("=", *place, values == low)
-    other = _most_frequent(known[~np.isin(known, right)])
+    if "=" in operators and low == high:
+        yield Cut("=", *scale.exact(low), values == low)
+    other = _most_frequent(known[~np.isin(known, right)]) if "!" in operators else None
     if other is not None:
         yield Cut("<>", *scale.exact(other), (values != other) & ~np.isnan(values))
 
@@ -263,8 +260,9 @@ def _most_frequent(values: Floats) -> float | None:
     return float(distinct[counts.argmax()])
 
 
-def differ(left: Floats, right: Floats) -> tuple[Mask, Mask, Mask]:
-    """Where left < right, left = right and left > right, up to rounding; nowhere for NaN."""
-    known = ~(np.isnan(left) | np.isnan(right))
-    equal = known & np.isclose(left, right, rtol=_TOLERANCE, atol=_TOLERANCE)
-    return known & (left < right) & ~equal, equal, known & (left > right) & ~equal
+def differ(left: Floats, right: Floats, *, rounded: bool) -> tuple[Mask, Mask, Mask]:
+    """Where left < right, left = right and left > right, with `rounded` up to rounding; nowhere for NaN."""
+    if not rounded:
+        return left < right, left == right, left > right
+    equal = np.abs(left - right) <= _TOLERANCE * np.maximum(1.0, np.abs(left))
+    return (left < right) & ~equal, equal, (left > right) & ~equal

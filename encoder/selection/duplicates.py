@@ -11,7 +11,7 @@ import numpy as np
 from emit.term import Query, Term, call, in_query, ref, separate
 from encoder.budget import Budget
 from encoder.frame import Frame
-from encoder.selection.grouping import PEER, Groups, dense, single_groups
+from encoder.selection.grouping import PEER, Groups, dense, orders, single_groups
 from encoder.selection.links import Ints
 from encoder.selection.masks import Offers, source
 from encoder.selection.model import Mask
@@ -22,7 +22,7 @@ _COLUMNS = 5  # of a key of duplicates
 def duplicates(frame: Frame, offers: Offers, budget: Budget) -> None:
     """Offer duplicates by the table's key, with must rows as those that go, and as those that stay."""
     key = frame.table.row_key
-    if len(key) != 1:
+    if not any(order.is_key for order in orders(frame)):
         return
     candidates = [groups for groups in single_groups(frame) if groups.names != key]
     labels = offers.labels

@@ -132,12 +132,10 @@ def orders(frame: Frame) -> list[Order]:
 
 
 def _rank_of(column: Column, key: tuple[str, ...]) -> int:
-    if (column.name,) == key:
-        return 0
     for rank, bases in enumerate((_TIMES, _NUMBERS, _TEXTS), 1):
         if column.base in bases:
-            return rank
-    return 4
+            return 0 if (column.name,) == key else rank
+    return 4  # no order that means something, and for some no min and max
 
 
 def subsets(frame: Frame, labels: Labels, timezone: str | None) -> list[Subset]:

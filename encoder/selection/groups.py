@@ -25,6 +25,9 @@ from encoder.selection.model import Labels, Mask, MaskedAtom
 from stream.model import TableName
 
 _RANK = "r"
+_RANKS = Numbers("bigint")
+# Atoms that exclude less than this part of the rows never pay for their length.
+_SHARE = 20
 
 
 def atoms(
@@ -40,7 +43,7 @@ def atoms(
     frame = state.frame(table)
     # A row that a query is to name needs a key.
     if frame.table.row_key and frame.size > 1:
-        offers = Offers(frame.table, labels, partial)
+        offers = Offers(frame.table, labels, budget, partial=partial, share=_SHARE)
         duplicates(frame, offers, budget)
         _Ranks(frame, offers, budget).search(subsets(frame, labels, timezone))
         yield from offers
@@ -83,7 +86,7 @@ class _Ranks:
     def _cuts(self, values: Floats) -> Iterator[Cut]:
         labels = self.offers.labels
         return cuts(
-            values, labels.must, labels.must_not, Numbers("bigint"), cover=True, avoid=self.offers.partial
+            values, labels.must, labels.must_not, _RANKS, cover=True, avoid=self.offers.partial, operators="<>="
         )
 
     def _window(self, subset: Subset, groups: Groups, order: Order, last: bool, condition: Term) -> Term:

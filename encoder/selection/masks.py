@@ -9,21 +9,24 @@ import numpy as np
 from emit.literal import literal, table_name
 from emit.render import render
 from emit.term import Delete, Part, Query, Ref, Source, SourceKey, Term, is_null, negate, op, raw, ref, tuple_of
+from encoder.budget import Budget
 from encoder.selection.model import Atom, Labels, Mask, MaskedAtom
 from scratch.catalog import Column, Table
 from stream.model import Value
 
-_SHARE = 100
+# What rendering an atom costs, in cells.
+_RENDERING = 5_000
 
 
 class Offers:
     """The atoms found so far for one search: of several that agree on every labelled row the shortest.
 
-    An offer is taken when it holds for every must row and fails on one in a hundred must_not rows; with `partial` also
+    An offer is taken when it holds for every must row and fails on one in `share` must_not rows; with `partial` also
     when it holds for a must row and for no must_not row.
     """
 
-    def __init__(self, table: Table, labels: Labels, partial: bool) -> None:
+    def __init__(self, table: Table, labels: Labels, budget: Budget, *, partial: bool, share: int) -> None:
+        self.budget = budget
         self.labels = labels
         self.partial = partial
         self._target = source(table, ())
@@ -33,7 +36,7 @@ class Offers:
         self._needed = int(self._must.sum())
         self._refused = int(self._must_not.sum())
         # Atoms about other rows are long: one that excludes next to nothing never pays.
-        self.least = max(1, self._refused // _SHARE)
+        self.least = max(1, self._refused // share)
         self._overhead = len(render(Delete(self._target)).encode()) + len(" WHERE ")
         self._found: dict[bytes, MaskedAtom] = {}
 
@@ -56,6 +59,7 @@ class Offers:
         # Rendering is what costs, so most of those that lose are dropped before.
         if known is not None and _least_size(term) >= known.atom.size:
             return True
+        self.budget.spend(_RENDERING)
         size = self.size(term)
         if known is None or size < known.atom.size:
             self._found[key] = MaskedAtom(Atom(term, frozenset(), size), holds)

@@ -18,6 +18,9 @@ from encoder.selection.masks import Offers
 from encoder.selection.model import Labels, MaskedAtom
 from stream.model import TableName
 
+# Atoms that exclude less than this part of the rows never pay for their length.
+_SHARE = 20
+
 
 def atoms(
     state: State,
@@ -29,7 +32,7 @@ def atoms(
     partial: bool = False,
 ) -> Iterator[MaskedAtom]:
     """Atoms on the table's other rows; see encoder.selection.masks.Offers for which are taken."""
-    offers = Offers(state.catalog[table], labels, partial)
+    offers = Offers(state.catalog[table], labels, budget, partial=partial, share=_SHARE)
     search(state, _links(state, table), offers, budget, timezone, depth=0)
     yield from offers
 

@@ -29,6 +29,8 @@ _TEXTS = frozenset({"text", "character varying"})
 _LENGTHS = 16  # different lengths of the values of a path
 _BEST = 2  # subtrees of a kind that are offered
 _UNCOMPARABLE = frozenset({"json", "jsonb", "xml", "point", "bytea"})
+# Atoms that exclude less than this part of the rows never pay for their length.
+_SHARE = 100
 
 
 def atoms(
@@ -41,7 +43,7 @@ def atoms(
     partial: bool = False,
 ) -> Iterator[MaskedAtom]:
     """Atoms on trees; see encoder.selection.masks.Offers for which are taken."""
-    offers = Offers(state.catalog[table], labels, partial)
+    offers = Offers(state.catalog[table], labels, budget, partial=partial, share=_SHARE)
     for spelling in _spellings(state, table, budget):
         _Search(spelling, offers, budget, timezone).run()
     yield from offers
