@@ -7,14 +7,14 @@ in the order in which their rows stand in the stream, before they are believed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from encoder.candidate import Candidate, Element, bytes_of, elements
 from encoder.context import Context
 from encoder.delete import delete_candidates
-from encoder.effect import Effect, RowTuple, TableEffect, table_effects
+from encoder.effect import Effect, Origins, TableEffect, table_effects
 from encoder.floor import floor_candidates
 from encoder.guard import guarded
 from encoder.insert import insert_candidates
@@ -49,12 +49,9 @@ class Plan:
         return bytes_of(self.statements)
 
 
-Order = Mapping[TableName, Mapping[RowTuple, int]]
-
-
-def block_candidates(context: Context, owed: Effect, order: Order) -> tuple[list[TableEffect], list[Candidate]]:
+def block_candidates(context: Context, owed: Effect, origins: Origins) -> tuple[list[TableEffect], list[Candidate]]:
     """What a block owes by table, and everything that the searches propose for it."""
-    parts = table_effects(context.catalog, owed, order)
+    parts = table_effects(context.catalog, owed, origins)
     found: list[Candidate] = []
     for part in parts:
         found += floor_candidates(context, parts, part)
@@ -67,10 +64,10 @@ def block_candidates(context: Context, owed: Effect, order: Order) -> tuple[list
     return parts, found
 
 
-def solve_block(context: Context, owed: Effect, order: Order) -> list[Plan]:
+def solve_block(context: Context, owed: Effect, origins: Origins) -> list[Plan]:
     """Exact plans for `owed` in the present state: the cheapest, and the cheapest that leaves all
     sequences alone.  [] if nothing exact was found."""
-    parts, candidates = block_candidates(context, owed, order)
+    parts, candidates = block_candidates(context, owed, origins)
     plans = []
     still = [candidate for candidate in candidates if not candidate.sequences]
     pools = [candidates] if len(still) == len(candidates) else [candidates, still]

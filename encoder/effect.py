@@ -7,7 +7,7 @@ statement list is exact when its effect equals the one owed, whatever detours it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -99,18 +99,27 @@ def effect_of(catalog: Catalog, changes: Iterable[RowChange]) -> Effect:
     return effect
 
 
-def table_effects(
-    catalog: Catalog, effect: Effect, order: Mapping[TableName, Mapping[RowTuple, int]] | None = None
-) -> list[TableEffect]:
-    """`effect` by table: a row that goes and one that comes under the same key are an update.
+@dataclass(frozen=True)
+class Origins:
+    """Where rows that come are from: by table and new row, the place of its first version in the stream,
+    and, for tables without a key, the row that it was before."""
 
-    `order` gives, by table, the place in the stream of rows that come; others follow sorted.
-    Tables are sorted by their first place in `order`, then by name.
+    places: Mapping[TableName, Mapping[RowTuple, int]] = field(default_factory=dict)
+    before: Mapping[TableName, Mapping[RowTuple, RowTuple]] = field(default_factory=dict)
+
+
+def table_effects(catalog: Catalog, effect: Effect, origins: Origins | None = None) -> list[TableEffect]:
+    """`effect` by table, sorted by name: a row that goes and one that comes under the same key are an update.
+
+    Without a key it takes `origins` to tell.  Rows that come stand in the order of the stream where
+    `origins` knows it, else sorted.
     """
+    origins = origins or Origins()
     found = []
     for name in sorted(effect.tables):
         table = catalog[name]
-        places = (order or {}).get(name, {})
+        places = origins.places.get(name, {})
+        before = origins.before.get(name, {})
         going: dict[Key, list[RowTuple]] = {}
         coming: list[RowTuple] = []
         for row, count in effect.tables[name].items():
@@ -121,7 +130,7 @@ def table_effects(
         coming.sort(key=lambda row: (places.get(row, len(places)), sortable(row)))
         inserts, updates = [], []
         for row in coming:
-            partner = going.get(key_of(table, row)) if table.row_key else None
+            partner = going.get(key_of(table, row) if table.row_key else before.get(row, ()))
             if partner:
                 updates.append((partner.pop(), row))
             else:
@@ -132,22 +141,25 @@ def table_effects(
     return found
 
 
-def stream_order(catalog: Catalog, changes: Sequence[RowChange]) -> dict[TableName, dict[RowTuple, int]]:
-    """By table, the place of every new row's *first* version: where its INSERT stood in the stream."""
-    first: dict[tuple[TableName, Key], int] = {}
+def stream_origins(catalog: Catalog, changes: Sequence[RowChange], twins: Collection[TableName] = ()) -> Origins:
+    """Origins of the rows that `changes` bring; `twins` are tables in which equal rows cannot be told apart."""
+    first: dict[tuple[TableName, Key], tuple[int, RowTuple | None]] = {}
     places: dict[TableName, dict[RowTuple, int]] = {}
+    before: dict[TableName, dict[RowTuple, RowTuple]] = {}
     for place, change in enumerate(changes):
         if change.new is None:
             continue
         table = catalog[change.table]
         row = stored_row(table, change.new)
-        key = key_of(table, row)
-        origin = place
+        origin: tuple[int, RowTuple | None] = (place, None)
         if change.old is not None:
-            origin = first.pop((change.table, key_of(table, stored_row(table, change.old))), place)
-        first[(change.table, key)] = origin
-        places.setdefault(change.table, {})[row] = origin
-    return places
+            old = stored_row(table, change.old)
+            origin = first.pop((change.table, key_of(table, old)), (place, old))
+        first[(change.table, key_of(table, row))] = origin
+        places.setdefault(change.table, {})[row] = origin[0]
+        if origin[1] is not None and not table.row_key and change.table not in twins:
+            before.setdefault(change.table, {})[row] = origin[1]
+    return Origins(places, before)
 
 
 def sortable(row: RowTuple) -> tuple[tuple[bool, int, str], ...]:

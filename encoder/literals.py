@@ -21,6 +21,7 @@ from emit.term import (
     Update,
     cast,
     conjoin,
+    disjoin,
     in_values,
     is_null,
     op,
@@ -64,7 +65,12 @@ def equals(column: Column, value: Value, timezone: str | None) -> Term:
 
 
 def by_keys(table: Table, keys: Sequence[Key], timezone: str | None) -> Term:
-    """The condition that names rows by their key: IN, or row values for a key of several columns."""
+    """The condition that names rows by their key: IN, or row values for a key of several columns; by all
+    their columns where the table has no key."""
+    if not table.row_key:
+        described = disjoin([whole_row(table, key, timezone) for key in keys])
+        assert described is not None
+        return described
     columns = [table.by_name[name] for name in table.row_key]
     left = tuple_of([ref((), column.name) for column in columns])
     values = [

@@ -11,7 +11,7 @@ from enum import StrEnum
 from encoder.block import Plan, solve_block
 from encoder.candidate import bytes_of
 from encoder.context import Context, Effort
-from encoder.effect import Effect, effect_of, stream_order, table_effects
+from encoder.effect import Effect, Origins, effect_of, stream_origins, table_effects
 from encoder.frame import State
 from encoder.proof import settle
 from encoder.segments import Segment, segments
@@ -83,8 +83,7 @@ def solve_transaction(
     """
     started = time.monotonic()
     owed = effect_of(catalog, transaction.changes)
-    order = stream_order(catalog, transaction.changes)
-    parts = table_effects(catalog, owed, order)
+    parts = table_effects(catalog, owed, origins_in(state, transaction.changes))
     context = Context(state, lab, timezone, effort)
     rowwise = starter(catalog, transaction.changes, timezone)
     grouped = baseline(state, parts, timezone)
@@ -119,6 +118,13 @@ def solve_transaction(
         consumed_sequences(catalog, transaction.changes),
         time.monotonic() - started,
     )
+
+
+def origins_in(state: State, changes: Sequence[RowChange]) -> Origins:
+    """Origins of the rows that `changes` bring to the present state."""
+    keyless = {change.table for change in changes if not state.catalog[change.table].row_key}
+    twins = {name for name in keyless if len(state.frame(name).index) < state.frame(name).size}
+    return stream_origins(state.catalog, changes, twins)
 
 
 def consumed_sequences(catalog: Catalog, changes: Sequence[RowChange]) -> frozenset[TableName]:
@@ -166,7 +172,7 @@ def _search(context: Context, transaction: Transaction, owed: Effect) -> list[Va
                         blocks[start, end] = [Plan((), 0)]
                         continue
                     blocks[start, end] = solve_block(
-                        context, block_owed, stream_order(context.catalog, changes)
+                        context, block_owed, origins_in(context.state, changes)
                     )
     found = []
     for still in (False, True):

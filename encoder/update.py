@@ -83,7 +83,7 @@ class UpdateSearch:
 
     def candidates(self) -> list[Candidate]:
         """Proved candidates by expressions and conditions, for all updated rows and for parts of them."""
-        if not self.table.row_key or not self.effect.updates:
+        if not self.effect.updates or len(self._index) < self.frame.size:
             return []
         whole = self.whole()
         found = self._attempt(whole)

@@ -18,7 +18,8 @@ from encoder.assignment.engine import Mask, Search
 from encoder.assignment.families import PARTS
 from encoder.assignment.problem import Problem
 
-_MAX_GROUPS = 8
+_MAX_GROUPS = 12
+_MAX_CLUSTERS = 4
 _LEAST_SHARE = 0.15
 _SPREAD = 300
 _MAX_VALUES = 8
@@ -82,26 +83,25 @@ def _groups(problem: Problem) -> Iterator[list[int]]:
             if _LEAST_SHARE * count <= size < count:
                 sized.append((size, [i for i, other in enumerate(marks) if other == mark]))
     sized.sort(key=lambda pair: -pair[0])
-    yield from (group for _, group in sized[:6])
+    yield from (group for _, group in sized[:_MAX_CLUSTERS])
     yield from _by_value(problem)
 
 
 def _by_value(problem: Problem) -> Iterator[list[int]]:
     count = len(problem.new)
-    sized: list[tuple[int, list[int]]] = []
+    parts: list[tuple[bool, int, int, list[int]]] = []
     for item in problem.inputs:
         counts = Counter(item.texts)
         if 2 <= len(counts) <= _MAX_VALUES:
-            for value, size in counts.most_common(3):
-                if size >= _LEAST_SHARE * count:
-                    sized.append((size, [i for i, text in enumerate(item.texts) if text == value]))
-        elif item.own and item.is_number and len(counts) > _MAX_VALUES:
+            value, size = counts.most_common(1)[0]
+            parts.append((not item.own, len(counts), -size, [i for i, text in enumerate(item.texts) if text == value]))
+        elif item.own and (item.is_number or item.is_time) and len(counts) > _MAX_VALUES:
             order = np.argsort(item.numbers, kind="stable").tolist()
-            sized.append((count // 3, order[: count // 3]))
-            sized.append((count // 3, order[-(count // 3) :]))
-    # Halves tell more than what is nearly everything or nearly nothing.
-    sized.sort(key=lambda pair: abs(pair[0] - count / 2))
-    yield from (group for _, group in sized)
+            for third in (order[: count // 3], order[-(count // 3) :]):
+                parts.append((not item.own, _MAX_VALUES, -len(third), third))
+    # The fewer values a column has, the likelier it is what decides.
+    parts.sort(key=lambda part: part[:3])
+    yield from (part[3] for part in parts)
 
 
 def splits(search: Search) -> list[Term]:

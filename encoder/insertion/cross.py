@@ -26,16 +26,19 @@ _MAX_TRIES = 6
 _MAX_LIST = 40
 _MAX_ORIGINS = 2
 _MAX_FREE = 300_000
+_MAX_ORDERS = 12
+_MAX_KEYS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`sides` whose product, filtered by `join`, has the inserted rows and perhaps others, which are in the
-    target already (`holes`)."""
+    target already (`holes`; with a join, `joined_holes` names them by the items of the sides)."""
 
     sides: tuple[Side, ...]
     join: Term | None
     holes: bool
+    joined_holes: tuple[tuple[int, ...], ...] = ()
 
 
 def cross_proposals(task: Task, hypotheses: Sequence[Link]) -> list[Proposal]:
@@ -52,6 +55,11 @@ def _varying(task: Task) -> list[Slot]:
 
 def _plans(task: Task, hypotheses: Sequence[Link]) -> Iterator[Plan]:
     varying = _varying(task)
+    for link in hypotheses:
+        if link.beside is not None:
+            both = [link.beside, link]
+            rest = [slot for slot in varying if not any(determined(slot, one.rows) for one in both)]
+            yield from _product(task, both, rest)
     repeated = _repeating(task, hypotheses)
     for place, first in enumerate(repeated[:_FIRST_SIDES]):
         left = [slot for slot in varying if not determined(slot, first.rows)]
@@ -72,8 +80,7 @@ def _repeating(task: Task, hypotheses: Sequence[Link]) -> list[Link]:
     found: list[Link] = []
     for link in hypotheses:
         distinct = len(np.unique(link.rows))
-        # A side of a join may give each row once; it then comes with another that repeats.
-        if 1 < distinct < task.count:
+        if link.beside is None and 1 < distinct < task.count:
             found.append(link)
     return found
 
@@ -225,7 +232,7 @@ def _joined(
             met = [{texts[row] for row in left.rows.tolist()}, {others[row] for row in right.rows.tolist()}]
             left.must_not = np.array([text in met[1] for text in texts], dtype=bool)
             right.must_not = np.array([text in met[0] for text in others], dtype=bool)
-            yield Plan(tuple(sides), join, bool(open_holes))
+            yield Plan(tuple(sides), join, bool(open_holes), tuple(open_holes))
             return
 
 
@@ -233,46 +240,62 @@ def _propose(task: Task, plan: Plan) -> Iterator[Proposal]:
     terms = _terms(task, plan.sides)
     if terms is None:
         return
-    ranked = _order(task, plan) if task.sequences else None
-    keys, places = ranked if ranked is not None else ((), None)
-    slot = task.sequences[0] if len(task.sequences) == 1 else None
-    draws, fresh = not task.sequences, plan.holes and not task.sequences
-    if slot is not None and places is not None:
-        draws = slot.drawn is not None and slot.drawn == tuple(places.tolist())
-        fresh = slot.in_step and plan.holes
-        if None not in slot.values:
-            offsets = {int(value or 0) - place for value, place in zip(slot.values, places.tolist(), strict=True)}
-            if len(offsets) == 1:
-                terms[slot.name] = row_number(keys, offsets.pop() - 1)
-    absent = _absent(task, plan.sides) if fresh else None
-    ways: list[tuple[Layout, Term | None]] = [(layout, None) for layout in layouts(task.slots, terms, draws)]
-    if absent is not None:
-        ways += [(layout, absent) for layout in layouts(task.slots, terms, True)]
+    ways: list[_Way] = []
+    if task.sequences:
+        for keys, places in islice(_orders(task, plan), _MAX_ORDERS):
+            ways += _numbered(task, plan, terms, keys, places)
+    else:
+        ways += [_Way(layout, (), False) for layout in layouts(task.slots, terms, True)]
+        if plan.holes:
+            ways += [_Way(layout, (), True) for layout in layouts(task.slots, terms, True)]
+    absent = _absent(task, plan.sides) if any(way.absent for way in ways) else None
+    ways = [way for way in dict.fromkeys(ways) if absent is not None or not way.absent]
     if not ways:
         return
     for chosen in product(*(side.origins()[:_MAX_ORIGINS] for side in plan.sides)):
-        for layout, anti in ways:
-            yield _statement(task, plan, chosen, keys=keys, layout=layout, anti=anti)
+        for way in ways:
+            yield _statement(task, plan, chosen, way, absent if way.absent else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A layout with the sort keys that its ids need; `absent`: rows that are there already are left out by WHERE."""
+
+    layout: Layout
+    keys: tuple[tuple[Term, bool], ...]
+    absent: bool
+
+
+def _numbered(
+    task: Task, plan: Plan, terms: dict[str, Term], keys: tuple[tuple[Term, bool], ...], places: Indexes
+) -> list[_Way]:
+    """Ways to give the ids when the product is sorted by `keys` and the rows then stand at `places`."""
+    slot = task.sequences[0]
+    if len(task.sequences) > 1 or None in slot.values:
+        return []
+    draws = slot.drawn is not None and slot.drawn == tuple(places.tolist())
+    fresh = plan.holes and slot.in_step
+    offsets = {int(value or 0) - place for value, place in zip(slot.values, places.tolist(), strict=True)}
+    numbered = dict(terms)
+    if len(offsets) == 1:
+        numbered[slot.name] = row_number(keys, offsets.pop() - 1)
+    ways = [_Way(layout, keys, False) for layout in layouts(task.slots, numbered, draws)]
+    if fresh:
+        ways += [_Way(layout, keys, True) for layout in layouts(task.slots, terms, True)]
+    return ways
 
 
 def _statement(
-    task: Task,
-    plan: Plan,
-    chosen: Sequence[From],
-    *,
-    keys: Sequence[tuple[Term, bool]],
-    layout: Layout,
-    anti: Term | None,
+    task: Task, plan: Plan, chosen: Sequence[From], way: _Way, absent: Term | None
 ) -> Proposal:
     where: Term | None = plan.join
-    for origin in chosen:
-        if origin.where is not None:
-            where = with_join(where, origin.where)
-    if anti is not None:
-        where = with_join(where, anti)
+    for condition in (*(origin.where for origin in chosen), absent):
+        if condition is not None:
+            where = with_join(where, condition)
     sources = tuple(source for origin in chosen for source in origin.sources)
-    tail = order_by(keys, layout.select) if layout.uses and keys else None
-    conflict = plan.holes and anti is None
+    layout = way.layout
+    tail = order_by(way.keys, layout.select) if layout.uses and way.keys else None
+    conflict = plan.holes and absent is None
     return task.insert(layout, Query(layout.select, sources, where, tail), conflict=conflict, note="product")
 
 
@@ -288,23 +311,16 @@ def _terms(task: Task, sides: Sequence[Side]) -> dict[str, Term] | None:
     return terms
 
 
-def _order(task: Task, plan: Plan) -> tuple[tuple[tuple[Term, bool], ...], Indexes] | None:
-    """Sort keys that give the order of the stream, and every row's place in the sorted product."""
+def _orders(task: Task, plan: Plan) -> Iterator[tuple[tuple[tuple[Term, bool], ...], Indexes]]:
+    """Sort keys that give the order of the stream, each with every row's place in the sorted product."""
     for turn in permutations(plan.sides):
-        keys: list[Key] = []
-        for depth, side in enumerate(turn):
-            key = _level(task, turn[:depth], side)
-            if key is None:
-                break
-            keys.append(key)
-        else:
-            terms = tuple(term for key in keys for term in key.terms)
-            return terms, _places(task, plan, turn, keys)
-    return None
+        levels = [_level(task, turn[:depth], side)[:_MAX_KEYS] for depth, side in enumerate(turn)]
+        for keys in product(*levels):
+            yield tuple(term for key in keys for term in key.terms), _places(task, plan, turn, keys)
 
 
-def _level(task: Task, before: Sequence[Side], side: Side) -> Key | None:
-    """A key of `side` that rises within every run of the rows that agree in the sides `before`."""
+def _level(task: Task, before: Sequence[Side], side: Side) -> list[Key]:
+    """Keys of `side` that rise within every run of the rows that agree in the sides `before`."""
     found: list[Key] | None = None
     for run in sorted(runs([other.items for other in before], task.count), key=len, reverse=True):
         items = side.items[run]
@@ -313,19 +329,23 @@ def _level(task: Task, before: Sequence[Side], side: Side) -> Key | None:
             found = side.keys(steps)
         found = [key for key in found if (np.diff(key.rank[steps]) > 0).all()]
         if not found:
-            return None
-    return found[0] if found else None
+            break
+    return found or []
 
 
 def _places(task: Task, plan: Plan, turn: Sequence[Side], keys: Sequence[Key]) -> Indexes:
-    if plan.join is not None and not plan.holes:
-        return np.arange(task.count)
-    sizes = [side.size for side in turn]
+    ranks = [np.argsort(np.argsort(key.rank, kind="stable"), kind="stable") for key in keys]
     place = np.zeros(task.count, dtype=np.int64)
-    for side, key, size in zip(turn, keys, sizes, strict=True):
-        rank = np.argsort(np.argsort(key.rank, kind="stable"), kind="stable")
-        place = place * size + rank[side.items]
-    return place
+    for side, rank in zip(turn, ranks, strict=True):
+        place = place * side.size + rank[side.items]
+    if plan.join is None:
+        return place
+    # Only joined combinations count: those of the inserted rows and of the holes.
+    holes = np.zeros(len(plan.joined_holes), dtype=np.int64)
+    for side, rank in zip(turn, ranks, strict=True):
+        at = next(number for number, other in enumerate(plan.sides) if other is side)
+        holes = holes * side.size + rank[[hole[at] for hole in plan.joined_holes]]
+    return np.searchsorted(np.sort(np.concatenate([place, holes])), place)
 
 
 def _absent(task: Task, sides: Sequence[Side]) -> Term | None:

@@ -24,6 +24,7 @@ from stream.model import TableName, Value
 # A value of the primary pair may stand in so many rows on average.
 _MAX_SPREAD = 200
 _UNEXPLAINED = 40
+_MAX_BESIDE = 4
 # Values of so many bytes are looked for in columns of any name.
 _PROBED = 60
 _CELLS = 1000  # for one unit of the budget
@@ -35,6 +36,7 @@ class Link:
 
     `equal` maps each inserted column that a column of `table` always equals to that column; `column` is
     the inserted column that the hypothesis started from; `score` estimates the bytes that are left to explain.
+    `beside`: the row was told from others with the same value by a column that it shares with this other link's.
     """
 
     table: Table
@@ -43,6 +45,7 @@ class Link:
     column: str
     equal: Mapping[str, str]
     score: float
+    beside: Link | None = None
 
     @property
     def distinct(self) -> bool:
@@ -64,7 +67,19 @@ def links(
                 key = (name, place, link.rows.tobytes())
                 if key not in found or found[key].score > link.score:
                     found[key] = link
-    return sorted(found.values(), key=lambda link: (link.score, link.table.name, link.column))
+    ordered = sorted(found.values(), key=lambda link: (link.score, link.table.name, link.column))
+    return [*ordered, *_beside(finder, ordered)]
+
+
+def _beside(finder: _Finder, known: Sequence[Link]) -> Iterator[Link]:
+    """Links to rows that only a join with another link's rows tells apart."""
+    repeated = [link for link in known if 1 < len(np.unique(link.rows)) < len(link.rows)]
+    for other in repeated[:_MAX_BESIDE]:
+        for slot in finder.slots:
+            for name, column in _pairs(finder.state, finder.target, slot, None):
+                link = finder.link_beside(other, finder.state.catalog[name], slot, column)
+                if link is not None:
+                    yield link
 
 
 def _pairs(
@@ -160,6 +175,28 @@ class _Finder:
         equal = self._equal(table, found)
         return Link(table, found, pool, slot.name, equal, self._score(table, found, equal, pool))
 
+    def link_beside(self, other: Link, table: Table, slot: Slot, column: str) -> Link | None:
+        index = self.index(table, column)
+        if not all(value in index for value in slot.values):
+            return None
+        options = [index[value] for value in slot.values]
+        total = sum(map(len, options))
+        if total > _MAX_SPREAD * len(options) or total == len(options):
+            return None
+        frame, beside = self.state.frame(table.name), self.state.frame(other.table.name)
+        for mine, theirs in _joinable(table, other.table):
+            if not self.budget.spend(1 + total // _CELLS):
+                return None
+            texts, keys = frame.texts(mine), beside.texts(theirs)
+            wanted = [keys[row] for row in other.rows.tolist()]
+            left = [[r for r in rows if texts[r] == key] for rows, key in zip(options, wanted, strict=True)]
+            if all(len(rows) == 1 for rows in left) and None not in wanted:
+                found = np.array([rows[0] for rows in left], dtype=np.int64)
+                equal = self._equal(table, found)
+                score = self._score(table, found, equal, None)
+                return Link(table, found, None, slot.name, equal, score, other)
+        return None
+
     def _settle(self, table: Table, options: list[list[int]]) -> list[int] | None:
         """One row out of each of `options`, by the columns that agree."""
         if all(len(rows) == 1 for rows in options):
@@ -230,6 +267,26 @@ def _in_turn(options: list[list[int]]) -> list[int] | None:
         found.append(rows[place])
         taken[key] = place + 1
     return found if all(taken[key] == len(key) for key in taken) else None
+
+
+def _joinable(one: Table, other: Table) -> list[tuple[str, str]]:
+    """Columns of the two tables that a join may compare: foreign keys to one table, or columns of one name."""
+    found = [
+        (mine.columns[0], theirs.columns[0])
+        for mine in one.foreign_keys
+        for theirs in other.foreign_keys
+        if mine.target == theirs.target and len(mine.columns) == len(theirs.columns) == 1
+    ]
+    keys = {*one.primary_key, *other.primary_key}
+    found += [
+        (column.name, column.name)
+        for column in one.columns
+        if column.name not in keys
+        and column.base != "boolean"
+        and column.name in other.by_name
+        and compatible(column, other.by_name[column.name])
+    ]
+    return list(dict.fromkeys(found))
 
 
 def compatible(one: Column, other: Column) -> bool:

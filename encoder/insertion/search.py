@@ -99,7 +99,7 @@ def _literal(task: Task) -> Iterator[Proposal]:
 def _drawn(task: Task, pool: Sequence[DriverRows]) -> Iterator[Proposal]:
     """Statements over rows of tables, the likeliest sources first."""
     hypotheses = links(task.state, task.target, task.slots, pool, task.budget)
-    likely = [link for link in hypotheses if link.distinct][:_FOLLOWED]
+    likely = [link for link in hypotheses if link.distinct and link.beside is None][:_FOLLOWED]
     best: float | None = None
     syntheses = _SYNTHESES
     for link in likely:

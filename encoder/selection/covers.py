@@ -20,7 +20,7 @@ _DIRECT = 4_000
 _SAMPLE = 1_500
 _ADDED = 300
 _ROUNDS = 6
-_NODES = 2_000
+_NODES = 1_000
 
 
 def cheapest_cover(
@@ -32,23 +32,29 @@ def cheapest_cover(
     listing: Ints | None,
     base: int,
     joiner: int,
+    limit: int | None,
     banned: int | None,
 ) -> CoverSolution | None:
-    """The cheapest cover without the atom `banned` (see `solver.setcover.best_covers`); None for none.
+    """The cheapest cover without the atom `banned` (see `solver.setcover.best_covers`); None for none below `limit`.
 
     On more than some thousand rows the cost of the rows that are listed is an estimate while the search runs, so
     that a cover with a list need not be the cheapest; it is a cover, and its cost is right.
     """
     usable = np.flatnonzero(np.arange(len(costs)) != banned)
-    matrix = covered[usable]
+    matrix, prices = covered[usable], np.array(costs, dtype=np.int64)[usable]
+    groups = [needs[place] for place in usable.tolist()]
+    if limit is not None:
+        # One more atom, which covers everything for the limit, keeps the search from looking at anything dearer.
+        matrix = np.concatenate([matrix, np.ones((1, covered.shape[1]), dtype=np.bool_)])
+        prices, groups = np.append(prices, limit), [*groups, frozenset()]
     rows = _sample(matrix)
     scale = -(-covered.shape[1] // max(len(rows), 1))
     solution: CoverSolution | None = None
     for _ in range(_ROUNDS):
         found = best_covers(
             matrix[:, rows],
-            np.array(costs, dtype=np.int64)[usable],
-            groups=[needs[place] for place in usable.tolist()],
+            prices,
+            groups=groups,
             group_costs=charges,
             exception_cost=None if listing is None else listing[rows] * scale,
             exception_base=base,
@@ -56,7 +62,7 @@ def cheapest_cover(
             keep=1,
             budget=_NODES,
         )
-        if not found:
+        if not found or len(usable) in found[0].atoms:
             return None
         solution = found[0]
         listed = np.zeros(covered.shape[1], dtype=np.bool_)

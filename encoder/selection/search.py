@@ -171,14 +171,8 @@ class _Search:
         """Covers of the rows not to select by atoms that fail for them."""
         missed = np.array([~held.on_must_not for held in pool], dtype=np.bool_)
         missed = missed.reshape(len(pool), len(self.must_not_rows))
-        if exceptions and self._naming_others is not None:
-            return self._cover(pool, missed, self._naming_others, _NOT_IN, _AND, _ALTERNATIVES)
-        if bound is None:
-            return self._cover(pool, missed, None, 0, _AND, 0)
-        # A list that costs the bound keeps the search from looking at anything dearer.
-        nominal = np.ones(len(self.must_not_rows), dtype=np.int64)
-        covers = self._cover(pool, missed, nominal, bound, _AND, 0)
-        return [cover for cover in covers if not cover.exceptions]
+        listing = self._naming_others if exceptions else None
+        return self._cover(pool, missed, listing, bound, _NOT_IN, _AND, _ALTERNATIVES if exceptions else 0)
 
     @cached_property
     def _naming_others(self) -> Ints | None:
@@ -191,10 +185,12 @@ class _Search:
         return np.array([key_bytes(self.frame, row) for row in rows.tolist()], dtype=np.int64)
 
     def _cover(
-        self, pool: list[_Held], covered: NDArray[np.bool_], listing: Ints | None, base: int, joiner: int, others: int
+        self, pool: list[_Held], covered: NDArray[np.bool_], listing: Ints | None, bound: int | None, base: int, joiner: int,
+        others: int,
     ) -> list[CoverSolution]:
         """The cheapest cover of the rows, then for each of `others` of its atoms the cheapest without that."""
-        cover = partial(cheapest_cover, covered, listing=listing, base=base, joiner=joiner)
+        limit = None if bound is None else bound + _SLACK
+        cover = partial(cheapest_cover, covered, listing=listing, base=base, joiner=joiner, limit=limit)
         groups: dict[Path, int] = {}
         needs = []
         for held in pool:
@@ -240,7 +236,7 @@ class _Search:
             return []
         covered = np.array([held.on_must for held in terms], dtype=np.bool_)
         found: list[_Terms] = []
-        for cover in self._cover(terms, covered, self._listing(self.must_rows), _IN, _OR, _ALTERNATIVES):
+        for cover in self._cover(terms, covered, self._listing(self.must_rows), self.bound, _IN, _OR, _ALTERNATIVES):
             sides = [terms[place].atoms for place in cover.atoms]
             if cover.exceptions:
                 rest = self.must_rows[list(cover.exceptions)].tolist()
