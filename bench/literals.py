@@ -64,9 +64,9 @@ class Result:
 def _chosen(kind: str, count: int, density: float) -> NDArray[np.bool_]:
     random = np.random.default_rng(count)
     if kind == "uniform":
-        return random.random(count) < density
+        return np.less(random.random(count), density)
     if kind == "periodic":
-        return np.arange(count) % max(2, round(1 / density)) == 1
+        return np.equal(np.arange(count) % max(2, round(1 / density)), 1)
     # Runs of about twenty rows.
     on = np.zeros(count, dtype=np.bool_)
     for start in random.integers(0, count, max(1, int(-math.log1p(-density) * count / 20))).tolist():

@@ -13,7 +13,7 @@ from encoder.selection.booleans import measure
 
 _MAX_LISTED = 5_000
 _MAX_RANGES = 60
-_MAX_DIVISOR = 400
+_MAX_DIVISOR = 1_000
 _MAX_CELLS = 4_000_000
 _SAMPLE = 20
 _POWERS = 10 ** np.arange(1, 19)

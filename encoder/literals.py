@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from emit.literal import literal, table_name
+from emit.render import render
 from emit.term import (
     Delete,
     Insert,
@@ -228,3 +229,16 @@ def floor(effect: TableEffect, frame: Frame | None, timezone: str | None) -> lis
     if effect.inserts:
         statements.append(insert_rows(table, effect.inserts, timezone))
     return statements
+
+
+def compact_floor(effect: TableEffect, timezone: str | None) -> list[Statement]:
+    """`floor` with the updates joined to one VALUES list where that is shorter than grouped statements."""
+    table = effect.table
+    places = sorted({place for pair in effect.updates for place in changed_places(*pair)})
+    joined = values_update(table, effect.updates, places, timezone) if len(effect.updates) > 1 else None
+    grouped = [update for update, _ in grouped_updates(table, effect.updates, timezone)]
+    if joined is None or len(render(joined)) >= sum(len(render(update)) for update in grouped):
+        return floor(effect, None, timezone)
+    rest = floor(TableEffect(table, effect.inserts, effect.deletes), None, timezone)
+    split = len(rest) - bool(effect.inserts)
+    return [*rest[:split], joined, *rest[split:]]

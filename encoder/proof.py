@@ -11,12 +11,13 @@ from emit.term import Statement
 from encoder.candidate import Candidate, Element, bytes_of, footprint
 from encoder.context import Context
 from encoder.effect import Effect, TableEffect, table_effects
-from encoder.literals import floor
+from encoder.literals import compact_floor
 from encoder.trial import MAX_PLAN_COST
 from stream.model import TableName
 
-# How many harmful rows are still mended by literals.
-_MAX_MEND = 40
+# How many rows are mended by literals at most, and how often a repair is repaired (triggers again).
+_MAX_MEND = 4_000
+_MAX_REPAIRS = 3
 # How many orders of the tables are tried for a step-by-step way out.
 _MAX_ORDERS = 24
 
@@ -66,26 +67,28 @@ def try_statements(
         return None, False
     if not mend:
         return Candidate(tuple(statements), covers, kind, moved), True
-    repair = _repair(context, mend)
-    if repair is None:
-        return None, False
-    whole = (*statements, *repair)
-    done = lab.observe(whole)
-    if not isinstance(done, Effect):
-        return None, False
-    covers, mend = footprint(context.catalog, owed, done)
-    if mend or not covers:
-        return None, False
-    return Candidate(whole, covers, kind + "+repair", lab.moved), False
+    whole = tuple(statements)
+    for _ in range(_MAX_REPAIRS):
+        repair = _repair(context, mend)
+        done = lab.observe((*whole, *repair)) if repair else ""
+        if not isinstance(done, Effect):
+            return None, False
+        whole = (*whole, *repair)
+        moved = lab.moved
+        covers, mend = footprint(context.catalog, owed, done)
+        if not mend:
+            return (Candidate(whole, covers, kind + "+repair", moved) if covers else None), False
+    return None, False
 
 
-def _repair(context: Context, mend: Effect) -> list[str] | None:
+def _repair(context: Context, mend: Effect) -> list[str]:
+    """Literal statements that settle `mend`, [] where that is too much."""
     if mend.weight() > 2 * _MAX_MEND:
-        return None
+        return []
     return [
         render(statement)
         for effect in table_effects(context.catalog, mend)
-        for statement in floor(effect, None, context.timezone)
+        for statement in compact_floor(effect, context.timezone)
     ]
 
 
@@ -128,29 +131,22 @@ def _settle_along(context: Context, owed: Effect, rowwise: Sequence[str], most: 
 
 
 def _settle_in(context: Context, owed: Effect, order: Sequence[TableName], most: int) -> tuple[str, ...] | None:
+    """Table by table in `order`, what is still owed of each; again for what triggers then did to the others."""
     done: list[str] = []
     with context.lab.savepoint():
-        while owed and len(done) < most:
-            step = _first_step(context, owed, order)
-            if step is None:
-                return None
-            statement, owed = step
-            done.append(statement)
+        for name in itertools.chain.from_iterable(itertools.repeat(order, _MAX_REPAIRS)):
+            for effect in table_effects(context.catalog, owed):
+                if effect.table.name != name:
+                    continue
+                for statement in compact_floor(effect, context.timezone):
+                    text = render(statement)
+                    seen = context.lab.perform(text)
+                    if isinstance(seen, Effect):
+                        owed = owed.minus(seen)
+                        done.append(text)
+            if not owed or len(done) > most:
+                break
     return tuple(done) if not owed else None
-
-
-def _first_step(context: Context, owed: Effect, order: Sequence[TableName]) -> tuple[str, Effect] | None:
-    """The first literal statement for `owed` that runs and brings it down, and what is owed after it."""
-    effects = table_effects(context.catalog, owed)
-    effects.sort(key=lambda effect: order.index(effect.table.name) if effect.table.name in order else len(order))
-    for effect in effects:
-        for statement in floor(effect, None, context.timezone):
-            text = render(statement)
-            done = context.lab.observe([text])
-            if isinstance(done, Effect) and owed.minus(done).weight() < owed.weight():
-                context.lab.perform(text)
-                return text, owed.minus(done)
-    return None
 
 
 def cheapest(candidates: Iterable[Candidate | None]) -> Candidate | None:

@@ -33,8 +33,8 @@ def row_set_atoms(
     `labels.must` and for none of `labels.must_not`.
 
     Keys of one integer column have all families, others IN and NOT IN.  A condition of a WHERE may be asked of
-    every row of the table and fails for none; elsewhere `among` tells for which rows it is asked.  Empty for a table without a row key, and
-    where there is nothing to select or nothing to tell it from.
+    every row of the table, and fails for none; elsewhere `among` tells for which rows it is asked.  Empty for a
+    table without a row key, and where there is nothing to select or nothing to tell it from.
     """
     names = frame.table.row_key
     if not names or not labels.must.any() or not labels.must_not.any():

@@ -11,9 +11,9 @@ from enum import StrEnum
 from encoder.block import Plan, solve_block
 from encoder.candidate import bytes_of
 from encoder.context import Context, Effort
-from encoder.effect import Effect, Origins, effect_of, stream_origins, table_effects
+from encoder.effect import Effect, Origins, TableEffect, effect_of, stream_origins, table_effects
 from encoder.frame import State
-from encoder.proof import settle
+from encoder.proof import settle, try_statements
 from encoder.segments import Segment, segments
 from encoder.trial import Laboratory, Position
 from encoder.yardstick import baseline, starter
@@ -35,11 +35,16 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One exact way to write a transaction; `sequences` are those that it moves."""
+    """One exact way to write a transaction; `starts` are the sequences that it moves, each with the
+    value that nextval has to give first."""
 
     statements: tuple[str, ...]
     kind: str
-    sequences: frozenset[TableName] = frozenset()
+    starts: tuple[tuple[TableName, int], ...] = ()
+
+    @property
+    def sequences(self) -> frozenset[TableName]:
+        return frozenset(name for name, _ in self.starts)
 
     @property
     def size(self) -> int:
@@ -96,15 +101,13 @@ def solve_transaction(
         for statements, kind in ((grouped, "baseline"), (rowwise, "starter")):
             if strategy == Strategy.STARTER and kind == "baseline":
                 continue
-            done = lab.observe(statements, constraints=True)
-            if isinstance(done, Effect) and not owed.minus(done):
-                found.append(Variant(tuple(statements), kind, lab.moved))
-            elif kind == "starter":
+            variant = _literal(context, parts, owed, statements, kind)
+            if variant is None and kind == "starter":
                 steps = settle(context, owed, rowwise)
                 lab.stand(standing)
-                done = lab.observe(steps, constraints=True) if steps is not None else ""
-                if steps is not None and isinstance(done, Effect) and not owed.minus(done):
-                    found.append(Variant(steps, "steps", lab.moved))
+                variant = _exact(context, owed, steps, "steps") if steps is not None else None
+            if variant is not None:
+                found.append(variant)
     state.forget(sorted(owed.tables))
     unique = {variant.statements: variant for variant in reversed(found)}
     ordered = sorted(unique.values(), key=lambda v: (v.size, len(v.sequences), v.statements))
@@ -118,6 +121,28 @@ def solve_transaction(
         consumed_sequences(catalog, transaction.changes),
         time.monotonic() - started,
     )
+
+
+def _literal(
+    context: Context, parts: Sequence[TableEffect], owed: Effect, statements: Sequence[str], kind: str
+) -> Variant | None:
+    """Literal statements, with what triggers do besides repaired behind them."""
+    exact = _exact(context, owed, tuple(statements), kind)
+    if exact is not None:
+        return exact
+    candidate, _ = try_statements(context, parts, statements, kind)
+    return _exact(context, owed, candidate.statements, candidate.kind) if candidate is not None else None
+
+
+def _exact(context: Context, owed: Effect, statements: tuple[str, ...], kind: str) -> Variant | None:
+    """The variant made of `statements` if they have exactly the effect that is owed, at COMMIT too."""
+    done = context.lab.observe(statements, constraints=True)
+    return _seen(context.lab, statements, kind) if isinstance(done, Effect) and not owed.minus(done) else None
+
+
+def _seen(lab: Laboratory, statements: tuple[str, ...], kind: str) -> Variant:
+    """The variant whose trial was the last one, with the sequences that it moved."""
+    return Variant(statements, kind, tuple((name, lab.next_value(name)) for name in sorted(lab.moved)))
 
 
 def origins_in(state: State, changes: Sequence[RowChange]) -> Origins:
@@ -203,10 +228,10 @@ def _assemble(
         except Exception:
             return None
         statements = tuple(s for interval in path for s in remaining[interval].statements)
-        done = context.lab.observe(statements, constraints=True)
-        if isinstance(done, Effect) and not owed.minus(done):
-            kinds = sorted({c.kind for interval in path for c in remaining[interval].candidates})
-            return Variant(statements, ",".join(kinds), context.lab.moved)
+        kinds = sorted({c.kind for interval in path for c in remaining[interval].candidates})
+        variant = _exact(context, owed, statements, ",".join(kinds))
+        if variant is not None:
+            return variant
         # The widest block is the likeliest to hold in isolation only; try without it.
         suspect = max(path, key=lambda interval: (interval[1] - interval[0], -interval[0]))
         del remaining[suspect]

@@ -103,6 +103,13 @@ class Replayer:
             self._undo()
         return difference
 
+    def next_values(self) -> dict[TableName, int]:
+        """What nextval gives for each sequence of increment 1, as committed."""
+        return {
+            name: int(position.last_value) + (position.is_called == "t")
+            for name, position in zip(self._sequences.names, self._positions, strict=True)
+        }
+
     def accept(self) -> Difference | None:
         """Commit what `run` found exact.  A difference only where COMMIT itself fails."""
         if not self._running:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scratch.arrays import ident
 from scratch.session import Session, rows
+from stream.model import TableName
 
 _SEQUENCES = """
 SELECT n.nspname, c.relname
@@ -25,7 +26,8 @@ class Sequences:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._names = [f"{ident(schema or '')}.{ident(name or '')}" for schema, name in rows(session, _SEQUENCES)]
+        self.names = tuple(TableName(schema or "", name or "") for schema, name in rows(session, _SEQUENCES))
+        self._names = [f"{ident(name.schema)}.{ident(name.name)}" for name in self.names]
         self._query = " UNION ALL ".join(
             f"SELECT {number},last_value,is_called FROM {name}" for number, name in enumerate(self._names)
         )

@@ -9,15 +9,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from emit.literal import table_name
 from emit.rules import check_script
 from encoder.context import Effort
 from encoder.deadline import Deadline
 from encoder.transaction import FRAME_BYTES, Strategy, Variant
 from replay.replayer import Replayer
+from stream.model import TableName
 from stream.open import open_stream
 from tersql.errors import NotReplayable, server_errors
 from tersql.pool import Pool
-from tersql.sequencing import choose
+from tersql.sequencing import adjusted, choose
 from tersql.temporary import rereadable
 from tersql.worker import Done, Task
 from tersql.workspace import Origin, Workspace, workspace
@@ -158,7 +160,8 @@ def _last_pass(
 
 def _first_exact(replayer: Replayer, done: Done, variants: Sequence[Variant]) -> Variant:
     reason: object = done.reason or "no statements were found that have its effect"
-    for variant in variants:
+    idle = min(replayer.catalog, key=lambda name: (len(table_name(*name)), name), default=TableName("", ""))
+    for variant in adjusted(variants, replayer.next_values(), idle):
         violations = check_script(_script([variant.statements]))
         if violations:
             reason = violations[0].message

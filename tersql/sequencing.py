@@ -2,19 +2,22 @@
 
 A variant that takes ids from a sequence is right only while the sequence stands where the stream's
 own statements had brought it: from the first transaction on that writes its ids out instead, every later one must do
-so too.  So for each sequence there is one point up to which it is used.
+so too.  So for each sequence there is one point up to which it is used, unless a later transaction
+pays for a statement that takes the missing values first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from emit.literal import quote, table_name
 from encoder.transaction import Solved, Variant
 from stream.model import TableName
 
 
 def choose(solved: Sequence[Solved]) -> list[list[Variant]]:
-    """For each transaction its variants, the chosen one first, the others as they stand (by size)."""
+    """For each transaction its variants, the chosen one first, the others by size."""
     names = sorted({name for one in solved for name in one.consumes})
     forbidden: list[set[TableName]] = [set() for _ in solved]
     demanded: list[set[TableName]] = [set() for _ in solved]
@@ -45,3 +48,30 @@ def _misfit(variant: Variant, forbidden: set[TableName], demanded: set[TableName
 def _cost(solved: Solved, forbidden: set[TableName], demanded: set[TableName]) -> float:
     """Bytes of the cheapest variant that fits; endless where none does."""
     return min((v.size for v in solved.variants if not _misfit(v, forbidden, demanded)), default=float("inf"))
+
+
+def adjusted(variants: Sequence[Variant], standing: Mapping[TableName, int], idle: TableName) -> list[Variant]:
+    """The variants that can be right while nextval gives `standing`, those behind their sequence with
+    statements in front that take the values in between; the first stays first where it needs none, the
+    others follow by size.  `idle` is a table to write those statements on, which do nothing to it."""
+    fitting = [fit for variant in variants if (fit := _caught_up(variant, standing, idle)) is not None]
+    head = [variant for variant in fitting[:1] if variant in variants]
+    return head + sorted((v for v in fitting if v not in head), key=lambda v: (v.size, v.statements))
+
+
+def _caught_up(variant: Variant, standing: Mapping[TableName, int], idle: TableName) -> Variant | None:
+    steps = []
+    for name, start in variant.starts:
+        behind = start - standing.get(name, start)
+        if behind < 0:
+            return None  # nothing that the rules allow brings a sequence back
+        if behind > 0:
+            steps.append(_take(name, behind, idle))
+    return replace(variant, statements=(*steps, *variant.statements)) if steps else variant
+
+
+def _take(sequence: TableName, count: int, idle: TableName) -> str:
+    """A statement that changes no row and takes `count` values of the sequence."""
+    call = f"nextval({quote(table_name(*sequence))})"
+    query = f"SELECT {call}" if count == 1 else f"SELECT count({call})FROM generate_series(1,{count})"
+    return f"DELETE FROM {table_name(*idle)} WHERE({query})<0"

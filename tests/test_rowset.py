@@ -7,15 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import sqlglot
-from selection_bed import database, table, text_of
+from literal_bed import SERVERS, database, table
 from sqlglot import exp
 
+from emit.render import render
 from emit.rules import check_script
 from emit.size import minify
+from emit.term import Delete, Term
 from encoder.frame import State
+from encoder.literals import source_of
 from encoder.rowset import row_set_atoms, row_set_selections
-from encoder.selection.masks import Mask
-from encoder.selection.model import Labels, MaskedAtom
+from encoder.selection.model import Labels, Mask, MaskedAtom
 from scratch.server import Server
 from scratch.session import rows
 
@@ -33,15 +35,20 @@ INSERT INTO pair SELECT i%7,i FROM generate_series(1,50)i
 """
 
 
-@pytest.fixture(scope="module")
-def state(server: Server) -> Iterator[State]:
+@pytest.fixture(scope="module", params=SERVERS)
+def state(request: pytest.FixtureRequest, server: Server) -> Iterator[State]:
     script = [
         f"CREATE TABLE {name}(id {kind} PRIMARY KEY, half int);"
         f"INSERT INTO {name} SELECT {_IDS[name]}, i*2/{size} FROM generate_series(1,{size})i"
         for name, (size, kind) in _SIZES.items()
     ]
-    with database(server, "rowset", *script, _PAIR) as state:
+    with database(server, request.param, "rowset", ";".join([*script, _PAIR])) as state:
         yield state
+
+
+def text_of(state: State, name: str, term: Term) -> str:
+    """The statement that deletes the rows for which `term` holds."""
+    return render(Delete(source_of(state.catalog[table(name)]), where=term))
 
 
 def _labels(size: int, density: float, kind: str, free: float, seed: int) -> Labels:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from selection_bed import database, table
+from literal_bed import SERVERS, database, table
 
 from emit.render import render
 from emit.rules import check_script
@@ -39,9 +39,9 @@ INSERT INTO pair SELECT i%8,'2024-01-01'::date+i,{_ROW} FROM generate_series(1,6
 Pair = tuple[RowTuple, RowTuple]
 
 
-@pytest.fixture(scope="module")
-def state(server: Server) -> Iterator[State]:
-    with database(server, "valuemap", _SCRIPT) as state:
+@pytest.fixture(scope="module", params=SERVERS)
+def state(request: pytest.FixtureRequest, server: Server) -> Iterator[State]:
+    with database(server, request.param, "valuemap", _SCRIPT) as state:
         yield state
 
 

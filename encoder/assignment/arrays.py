@@ -57,7 +57,8 @@ def arrays(problem: Problem) -> Iterator[Term]:
                 yield Term(("ARRAY[", *item.term.parts, "]"))
             if item.is_text:
                 for separator in _SEPARATORS:
-                    if all((text or "").split(separator) == list(line) for text, line in zip(item.texts, wanted, strict=True)):
+                    parts = [tuple((text or "").split(separator)) for text in item.texts]
+                    if parts == wanted:
                         yield call("string_to_array", item.term, quoted(separator))
 
 

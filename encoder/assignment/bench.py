@@ -170,7 +170,8 @@ class Bench:
             listed = ",".join(map(str, places))
             conditions.append(Term((Ref(_ROWS, "tersql_n"), f" = ANY('{{{listed}}}')"), Prec.COMPARE))
         sources, joins = joined_sources(self.catalog, paths_of(term))
-        query = Query((ref(_ROWS, "tersql_n"), term), (own, laid, *sources, *beside), conjoin([*conditions, *joins, *on]))
+        where = conjoin([*conditions, *joins, *on])
+        query = Query((ref(_ROWS, "tersql_n"), term), (own, laid, *sources, *beside), where)
         return f"INSERT INTO pg_temp.tersql_out {render(query)}"
 
 
@@ -217,9 +218,9 @@ def _collect(node: Term | Query, bound: frozenset[object], found: set[Path]) -> 
         for source in node.sources:
             if not isinstance(source.text, str):
                 _collect(source.text, inner, found)
-        for part in (*node.select, node.where, node.tail):
-            if part is not None:
-                _collect(part, inner, found)
+        for term in (*node.select, node.where, node.tail):
+            if term is not None:
+                _collect(term, inner, found)
         return
     for part in node.parts:
         if isinstance(part, Query):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 
 from emit.literal import literal
 from emit.term import Part, Term
@@ -93,10 +93,10 @@ def _bands(problem: Problem, item: Input) -> Iterator[Term]:
             runs.append((problem.new[place], number, number, item.texts[place]))
     if not 2 <= len(runs) <= _MAX_BANDS or len(runs) > len(order) // 2:
         return
-    if any(a[2] >= b[1] for a, b in zip(runs, runs[1:], strict=False)):
+    if any(a[2] >= b[1] for a, b in pairwise(runs)):
         return
     branches = []
-    for a, b in zip(runs, runs[1:], strict=False):
+    for a, b in pairwise(runs):
         if item.is_time:
             cut = literal_term(literal(b[3], item.base, context="compare", timezone=problem.timezone))
         else:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import lru_cache
 from itertools import combinations, islice
 
@@ -138,7 +137,7 @@ def conditions(relation: Relation) -> Iterator[tuple[Member, Term, list[bool]]]:
         if base in _NUMERIC and any(value is not None and value.startswith("-") for value in values):
             yield member, op(member.term, "<", raw("0")), [v is not None and v.startswith("-") for v in values]
         if base in _NUMERIC and "0" in distinct:
-            positive = [v is not None and not v.startswith("-") and Decimal(v) > 0 for v in values]
+            positive = [v is not None and float(v) > 0 for v in values]
             yield member, op(member.term, ">", raw("0")), positive
 
 
@@ -175,10 +174,9 @@ def _edges(problem: Problem, relation: Relation, member: Member) -> Iterator[Ter
         base = order.column.base
         if base not in _NUMERIC | TIMES | STRINGS or order is member:
             continue
-        key = _sort_key(base)
         for descending in (False, True):
             picks = [
-                (max if descending else min)(group, key=lambda i: key(order.values[i] or ""), default=None)
+                next(iter(_in_order(order, group, descending)), None)
                 if all(order.values[i] is not None for i in group)
                 else None
                 for group in relation.groups
@@ -188,10 +186,16 @@ def _edges(problem: Problem, relation: Relation, member: Member) -> Iterator[Ter
                 yield relation.scalar(member.term, (member, order), tail=Term(parts))
 
 
-def _sort_key(base: str) -> Callable[[str], object]:
-    if base in _NUMERIC:
-        return lambda text: Decimal(text or "0")
-    return lambda text: text
+def _sort_key(base: str) -> Callable[[str], float | str]:
+    return float if base in _NUMERIC else str
+
+
+def _in_order(order: Member, group: Sequence[int], descending: bool = False) -> list[int]:
+    """The places of a group in the order of a member's values."""
+    number = order.column.base in _NUMERIC
+    if number:
+        return sorted(group, key=lambda i: float(order.numbers[i]), reverse=descending)
+    return sorted(group, key=lambda i: order.values[i] or "", reverse=descending)
 
 
 def _same_class(a: str, b: str) -> bool:
@@ -222,10 +226,9 @@ def _contains_all(problem: Problem, relation: Relation, member: Member) -> bool:
 
 
 def _list(problem: Problem, relation: Relation, member: Member, order: Member, array: bool) -> Iterator[Term]:
-    key = _sort_key(order.column.base)
     for descending in (False, True):
         lines = [
-            [member.values[i] or "" for i in sorted(group, key=lambda i: key(order.values[i] or ""), reverse=descending)]
+            [member.values[i] or "" for i in _in_order(order, group, descending)]
             for group in relation.groups
         ]
         tail = ("ORDER BY", *order.term.parts, *(("DESC",) if descending else ()))

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
 
 import numpy as np
 
 from emit.literal import literal
 from emit.term import Term, in_values, is_null, negate, op, raw
 from encoder.assignment.decimals import shortest_between
-from encoder.assignment.problem import Input, Problem, literal_term, quoted
+from encoder.assignment.problem import Input, Problem, literal_term, quoted, to_moment
 
 _MAX_LISTED = 4
 _MAX_INFIX = 4
+_COMPARISONS = (
+    (">", np.greater),
+    ("<", np.less),
+    ("=", np.equal),
+    ("<>", np.not_equal),
+    (">=", np.greater_equal),
+    ("<=", np.less_equal),
+)
 
 
 def conditions(problem: Problem, wanted: Sequence[bool], null_is_false: bool) -> Iterator[Term]:
@@ -32,7 +39,7 @@ def _on(item: Input, wanted: Sequence[bool], null_is_false: bool, timezone: str 
         yield is_null(item.term)
     if [not flag for flag in wanted] == nulls:
         yield is_null(item.term, False)
-    if any(nulls) and not null_is_false or any(n and w for n, w in zip(nulls, wanted, strict=True)):
+    if (any(nulls) and not null_is_false) or any(n and w for n, w in zip(nulls, wanted, strict=True)):
         return
     true = {text for text, yes in zip(item.texts, wanted, strict=True) if yes and text is not None}
     false = {text for text, yes in zip(item.texts, wanted, strict=True) if not yes and text is not None}
@@ -64,7 +71,9 @@ def _number_cuts(item: Input, wanted: Sequence[bool]) -> Iterator[Term]:
     true, false = item.numbers[mask], item.numbers[~mask & ~np.isnan(item.numbers)]
     for sign, low, high in ((">", false.max(), true.min()), ("<", true.max(), false.min())):
         if low < high:
-            text = shortest_between(low if sign == ">" else np.nextafter(low, high), np.nextafter(high, low) if sign == ">" else high)
+            # c>k may equal the low side, c<k the high one.
+            least, most = (low, np.nextafter(high, low)) if sign == ">" else (np.nextafter(low, high), high)
+            text = shortest_between(least, most)
             if text is not None:
                 yield op(item.term, sign, literal_term(literal(text, "numeric", context="compare")))
 
@@ -77,7 +86,9 @@ def _time_cuts(item: Input, true: list[str], false: list[str], timezone: str | N
 
 def _rounded(low: str, high: str) -> str:
     """The roundest time in (low, high], in the text form of `high`."""
-    moment, least = datetime.fromisoformat(high), datetime.fromisoformat(low)
+    moment, least = to_moment(high), to_moment(low)
+    if moment is None or least is None:
+        return high
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     for candidate in (
         day.replace(month=1, day=1),
@@ -122,15 +133,11 @@ def _between_columns(problem: Problem, wanted: Sequence[bool], null_is_false: bo
             if a.is_text:
                 known = [x is not None and y is not None for x, y in zip(a.texts, b.texts, strict=True)]
                 equal = np.array([x == y for x, y in zip(a.texts, b.texts, strict=True)])
-                results = (("=", equal), ("<>", ~equal))
+                results = [("=", equal), ("<>", ~equal)]
             else:
                 known = (~np.isnan(a.numbers) & ~np.isnan(b.numbers)).tolist()
                 with np.errstate(invalid="ignore"):
-                    results = tuple(
-                        (sign, compare(b.numbers, a.numbers))
-                        for sign, compare in ((">", np.greater), ("<", np.less), ("=", np.equal), ("<>", np.not_equal),
-                                              (">=", np.greater_equal), ("<=", np.less_equal))
-                    )  # fmt: skip
+                    results = [(sign, compare(b.numbers, a.numbers)) for sign, compare in _COMPARISONS]
             seen = np.array(known)
             if not null_is_false and not seen.all():
                 continue
@@ -145,9 +152,9 @@ def booleans(problem: Problem) -> Iterator[Term]:
     if problem.base != "boolean":
         return
     for item in problem.inputs:
-        if item.base == "boolean" and None not in item.texts:
-            if all((a == "t") != (b == "t") for a, b in zip(item.texts, problem.new, strict=True)):
-                yield negate(item.term)
+        opposite = tuple({"t": "f", "f": "t"}.get(text or "") for text in item.texts)
+        if item.base == "boolean" and None not in opposite and opposite == problem.new:
+            yield negate(item.term)
     if None not in problem.new:
         yield from conditions(problem, [text == "t" for text in problem.new], False)
 

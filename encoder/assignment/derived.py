@@ -57,7 +57,7 @@ def _numbers_of(problem: Problem, item: Input) -> Iterator[Input]:
     elif item.base == "boolean":
         texts = tuple(None if t is None else str(int(t == "t")) for t in item.texts)
         yield made(cast(item.term, "int"), texts)
-    elif item.is_time and all(t is None or t[:4].isdigit() for t in item.texts):
+    elif item.is_time and all(t is None or (t[:4].isdigit() and t[4] == "-") for t in item.texts):
         for field, part in (("year", slice(0, 4)), ("month", slice(5, 7)), ("day", slice(8, 10))):
             texts = tuple(None if t is None else str(int(t[part])) for t in item.texts)
             yield made(call("date_part", quoted(field), item.term), texts)

@@ -67,7 +67,7 @@ def _changed(problem: Problem, item: Input, new: Sequence[Any]) -> Iterator[Term
 def _keys(problem: Problem, own: Term, old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> Iterator[Term]:
     gone = sorted({key for a, b in zip(old, new, strict=True) for key in a if key not in b})
     set_keys = sorted({key for a, b in zip(old, new, strict=True) for key in b if key not in a or a[key] != b[key]})
-    if not gone and not set_keys or len(gone) > _MAX_KEYS or len(set_keys) > _MAX_KEYS:
+    if (not gone and not set_keys) or len(gone) > _MAX_KEYS or len(set_keys) > _MAX_KEYS:
         return
     if any(key in b for key in gone for b in new) or any(key not in b for key in set_keys for b in new):
         return
@@ -119,7 +119,8 @@ def _sources(
             if all(document.get(key) == value for document, value in zip(old, values, strict=True)):
                 yield op(own, "->", quoted(key))
     for item in problem.inputs:
-        if all(_as_json(item.base, text) == value and _same_type(text, value) for text, value in zip(item.texts, values, strict=True)):
+        pairs = zip(item.texts, values, strict=True)
+        if all(_as_json(item.base, text) == value and _same_type(text, value) for text, value in pairs):
             yield item.term
 
 

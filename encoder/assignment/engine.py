@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from emit.term import Term, in_query, ref
+from emit.term import Query, Term, in_query, ref
 from encoder.assignment.bench import ABSENT, Bench, Environment, environments, laid_first, measured
 from encoder.assignment.model import Expression
 from encoder.assignment.problem import Family, Problem, choose_sample
@@ -27,6 +27,8 @@ Tiers: TypeAlias = Sequence[tuple[int, Sequence[Family]]]
 _ROUNDS = 3
 _BATCH = 24
 _PER_FAMILY = 60
+_MAX_NESTED = 16
+_FEW_OTHERS = 40
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,10 @@ class Search:
                 if term not in tried:
                     tried.add(term)
                     found.append((problem.cost(term), term))
-        return sorted(found, key=lambda pair: pair[0])
+        found.sort(key=lambda pair: pair[0])
+        nested = [pair for pair in found if _is_nested(pair[1])]
+        dropped = {term for _, term in nested[_MAX_NESTED:]}
+        return [pair for pair in found if pair[1] not in dropped]
 
     def _prove(
         self,
@@ -202,9 +207,16 @@ class Search:
     def _spared(self, terms: Sequence[Term], others: Rows) -> list[int]:
         texts = self.state.frame(self.table.name).texts(self.goal.column.name)
         old = [texts[row] for row in others.tolist()]
-        places = range(len(self.goal.rows), len(self.goal.rows) + len(others))
         counts = []
-        for values in self.trial.values(terms, self.goal.column, self.environments[0], places):
+        for term in terms:
+            # Nested queries may read a whole table for every row.
+            used = min(len(others), _FEW_OTHERS if _is_nested(term) else len(others))
+            places = range(len(self.goal.rows), len(self.goal.rows) + used)
+            (values,) = self.trial.values([term], self.goal.column, self.environments[0], places)
             same = zip(values or [], old, strict=False)
-            counts.append(sum(value is ABSENT or value == text for value, text in same))
+            counts.append(sum(value is ABSENT or value == text for value, text in same) * len(others) // used)
         return counts
+
+
+def _is_nested(term: Term) -> bool:
+    return any(isinstance(part, Query) for part in term.parts)

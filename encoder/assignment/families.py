@@ -47,6 +47,6 @@ FAMILIES: Tiers = (
     *NEAR,
     (16, (numeric.related, conditions.flags, cases.maps, numeric.pairs, times.scaled_shifts)),
     (40, (children.existence, children.picked, text.concatenated)),
-    (50, (text.compositions, lookups.lookups, windows.ranked)),
+    (50, (text.compositions, lookups.lookups, windows.ranked, numeric.related_pairs)),
     (110, (numeric.triples, children.filtered, children.lists)),
 )

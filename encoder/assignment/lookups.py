@@ -56,7 +56,7 @@ def _by_one(problem: Problem, table: Table, column: str, texts: Sequence[Value])
     key = f"lookup:{table.name}"
     usable = [item for item in problem.inputs if item.is_text or (item.own and item.base in INTEGERS)]
     for candidate in table.columns:
-        if candidate.base not in STRINGS and candidate.base not in INTEGERS or candidate.name == column:
+        if (candidate.base not in STRINGS and candidate.base not in INTEGERS) or candidate.name == column:
             continue
         names = frame.texts(candidate.name)
         rows: dict[Value, list[int]] = {}

@@ -87,17 +87,27 @@ def related(problem: Problem) -> Iterator[Term]:
 
 
 def pairs(problem: Problem) -> Iterator[Term]:
-    """Two numbers and a constant."""
+    """Two numbers of the row and a constant."""
     if _is_numeric(problem):
-        singles = _block(_combinable(problem)[:_MAX_PAIRED])
-        seen = {line.tobytes() for line in singles.values}
-        yield from _fit_all(_pairs(singles), list(_wanted(problem)), seen)
+        yield from _paired(problem, _combinable(numeric_inputs(problem)))
+
+
+def related_pairs(problem: Problem) -> Iterator[Term]:
+    """Two numbers, aggregates of related rows among them, and a constant."""
+    if _is_numeric(problem):
+        yield from _paired(problem, _combinable(counted_inputs(problem)))
+
+
+def _paired(problem: Problem, inputs: Sequence[Input]) -> Iterator[Term]:
+    singles = _block(inputs[:_MAX_PAIRED])
+    seen = {line.tobytes() for line in singles.values}
+    yield from _fit_all(_pairs(singles), list(_wanted(problem)), seen)
 
 
 def triples(problem: Problem) -> Iterator[Term]:
     """Three numbers and a constant."""
     if _is_numeric(problem):
-        singles = _block(_combinable(problem)[:_MAX_TRIPLE])
+        singles = _block(_combinable(numeric_inputs(problem))[:_MAX_TRIPLE])
         seen = {line.tobytes() for block in (singles, *_pairs(singles)) for line in block.values}
         yield from _fit_all(_triples(singles), list(_wanted(problem))[:2], seen)
 
@@ -110,11 +120,11 @@ def of_input(problem: Problem, item: Input) -> Iterator[Term]:
         yield from _linear(block, next(_wanted(problem)))
 
 
-def _combinable(problem: Problem) -> list[Input]:
+def _combinable(inputs: Sequence[Input]) -> list[Input]:
     """Numbers worth combining: they differ from row to row and are no keys; plain columns first."""
     found = [
         item
-        for item in counted_inputs(problem)
+        for item in inputs
         if not item.is_key and np.nanmin(item.numbers) < np.nanmax(item.numbers)
     ]
     return sorted(found, key=lambda item: len(item.term.parts) > 1)
@@ -246,6 +256,8 @@ _DIVIDED: tuple[_PairForm, ...] = (
 
 def _pairs(singles: _Block) -> Iterator[_Block]:
     count = len(singles.values)
+    if count < 2:
+        return
     first, second = np.triu_indices(count, 1)
     yield from _pair_blocks(singles, first, second, _SYMMETRIC)
     both = np.concatenate([first, second]), np.concatenate([second, first])

@@ -69,7 +69,7 @@ def _groups(problem: Problem) -> Iterator[list[int]]:
     for item in problem.inputs:
         if item.texts == problem.new:
             continue
-        clusters.append([item.texts[i] == new and new is not None or None for i, new in enumerate(problem.new)])
+        clusters.append([(item.texts[i] == new and new is not None) or None for i, new in enumerate(problem.new)])
         if item.own and (item.is_number or item.is_time) and not np.isnan(problem.numbers).all():
             difference = np.round(problem.numbers - item.numbers, 6)
             clusters.append([None if np.isnan(x) else x for x in difference.tolist()])

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emit.literal import literal
-from emit.term import Part, Prec, Query, Ref, Term, cast, raw, ref
+from emit.term import Part, Prec, Query, Ref, Term, raw, ref
 from encoder.frame import Frame, State
 from encoder.selection.model import Path
 from scratch.catalog import Column, ForeignKey, Table
@@ -214,11 +214,6 @@ def quoted(text: str) -> Term:
     return raw(literal(text, "text", context="compare"))
 
 
-def as_text(item: Input) -> Term:
-    """The input as a value of type text."""
-    return item.term if item.is_text else cast(item.term, "text")
-
-
 def _length(parts: Iterable[Part], paths: set[Path]) -> int:
     total = 0
     for part in parts:
@@ -257,9 +252,19 @@ def digits_after_point(text: str) -> int:
 
 
 def to_decimal(text: str) -> Decimal | None:
+    """The finite number that a text spells."""
     try:
-        return Decimal(text)
+        number = Decimal(text)
     except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def to_moment(text: str) -> datetime.datetime | None:
+    """A date or timestamp as Python has it; None for infinity, years before 1 and after 9999."""
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
         return None
 
 

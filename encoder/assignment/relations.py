@@ -95,7 +95,8 @@ class Relation:
         for column in self.other.columns:
             if column.name not in self.theirs:
                 texts = frame.texts(column.name)
-                yield Member(ref(self.key, column.name), column, tuple(texts[row] for row in self.flat), (), (), _is_key(self.other, column))
+                values = tuple(texts[row] for row in self.flat)
+                yield Member(ref(self.key, column.name), column, values, (), (), _is_key(self.other, column))
         shared = {key.target for key in self.problem.table.foreign_keys} | {self.problem.table.name}
         for link in self.other.foreign_keys if self.child else ():
             # What the row itself refers to, its children mostly share.
@@ -112,7 +113,8 @@ class Relation:
                 if column.name not in link.target_columns:
                     texts = self.problem.state.frame(target.name).texts(column.name)
                     values = tuple(texts[row] if row >= 0 else None for row in reached)
-                    yield Member(ref(source.key, column.name), column, values, (source,), joins, _is_key(target, column))
+                    is_key = _is_key(target, column)
+                    yield Member(ref(source.key, column.name), column, values, (source,), joins, is_key)
 
     def select(
         self, value: Term, members: tuple[Member, ...] = (), where: Term | None = None, tail: Term | None = None

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from functools import lru_cache
 
 from emit.term import Prec, Term, call, cast, op, raw
 from encoder.assignment.derived import json_fields
-from encoder.assignment.problem import STRINGS, Input, Problem, quoted
+from encoder.assignment.problem import STRINGS, Input, Problem, quoted, to_moment
 from encoder.assignment.text_concat import Constant, Step, concatenations
 from encoder.assignment.text_edits import edits
 from encoder.assignment.text_ops import CASES, HASHES, LOWER, WHOLE, Piece, TextOp, cuts, date_formats, replacing
@@ -16,6 +15,7 @@ from encoder.assignment.text_ops import CASES, HASHES, LOWER, WHOLE, Piece, Text
 _EXAMPLES = 7
 _MAX_BASES = 40
 _MAX_EDITED = 5
+_MAX_COMPARED = 200
 _MAX_REPLACED = 40
 _SEPARATORS = ((" ", "-"), ("-", " "), ("_", " "), (" ", "_"), (" ", ""), ("-", ""), ("_", "-"), ("-", "_"))
 
@@ -63,7 +63,7 @@ def _similar(problem: Problem) -> list[Piece]:
 
 
 def _shreds(text: str) -> set[str]:
-    folded = text.lower()
+    folded = text[:_MAX_COMPARED].lower()
     return {folded[i : i + 2] for i in range(len(folded) - 1)} or set(folded)
 
 
@@ -222,8 +222,10 @@ def _from_other(item: Input, values: list[str], wanted: tuple[str, ...]) -> Iter
                     yield _piece(shown, call("to_char", item.term, raw(f"'FM{'0' * width}'")), item.cost + 14 + width)
     elif item.base == "boolean":
         yield _piece([{"t": "true", "f": "false"}[value] for value in values], item.term, item.cost)
-    elif item.is_time and all(value[:4].isdigit() for value in values):
-        moments = [datetime.fromisoformat(value) for value in values]
+    elif item.is_time:
+        moments = [moment for value in values if (moment := to_moment(value)) is not None]
+        if len(moments) < len(values):
+            return
         for lines in zip(*(list(date_formats(moment)) for moment in moments), strict=True):
             yield _dated(item, lines[0][0], tuple(text for _, text in lines))
     elif item.base == "uuid":

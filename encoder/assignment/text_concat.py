@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
+from os.path import commonpath
 
 from encoder.assignment.text_ops import Piece
 
@@ -67,7 +67,7 @@ def _moves(
             yield piece, tuple(following), piece.cost + 2
     if after_constant:
         return
-    common = commonprefix([text[place : place + _MAX_CONSTANT] for text, place in zip(wanted, state, strict=True)])
+    common = commonpath([text[place : place + _MAX_CONSTANT] for text, place in zip(wanted, state, strict=True)])
     for length in range(1, len(common) + 1):
         yield Constant(common[:length]), tuple(place + length for place in state), length + 4
 

@@ -16,7 +16,8 @@ _MAX_ARGUMENT = 14
 # Patterns that people clean text with; the flag g comes by itself.
 _PATTERNS = (
     r"\s+", r"\s", r" +", r"\W+", r"\W", r"\D+", r"\D", r"\d+", r"\d", r"\w", r".", r"[^a-z0-9]+",
-    r"[^A-Za-z0-9]+", r"[^a-z]", r"[^a-z0-9]", r"[^\w\s]", r"[aeiou]", r"[A-Z]", r"<[^>]*>", r"<.*?>", r" *\(.*\)", r"\(.*\)",
+    r"[^A-Za-z0-9]+", r"[^a-z]", r"[^a-z0-9]", r"[^\w\s]", r"[aeiou]", r"[A-Z]", r"<[^>]*>", r"<.*?>",
+    r" *\(.*\)", r"\(.*\)",
     r" *\(.*", r" *\[.*\]", r"\.\w+$", r"\.[^.]*$", r"\..*", r"^\d+", r"\d+$", r"^\W+", r"\W+$", r"^\D+", r"\D+$",
     r" *-.*", r"@.*", r".*@", r".*/", r"/.*", r"/[^/]*$", r"\?.*", r"#.*", r":.*", r".*: *", r" .*", r".* ", r",.*",
     r"^\w+", r"\w+$", r" \w+$", r"^0+", r"0+$", r"_.*", r"[^/]*$", r"\s+$", r"\.$", r"-\d+$", r"_\d+$", r"\n.*",
@@ -114,7 +115,7 @@ def _translations(examples: Sequence[Example]) -> Iterator[TextOp]:
                 lambda term: call("translate", term, quoted("".join(gone)), quoted("")),
                 17 + len(gone),
             )
-    mapping: dict[str, str] = {}
+    mapping: dict[str, str | int | None] = {}
     for a, b in examples:
         if len(a) != len(b):
             return
@@ -123,7 +124,7 @@ def _translations(examples: Sequence[Example]) -> Iterator[TextOp]:
                 return
     mapping = {x: y for x, y in mapping.items() if x != y}
     if 2 <= len(mapping) <= 20:
-        old, new = "".join(sorted(mapping)), "".join(mapping[x] for x in sorted(mapping))
+        old, new = "".join(sorted(mapping)), "".join(str(mapping[x]) for x in sorted(mapping))
         yield TextOp(
             lambda text: text.translate(str.maketrans(mapping)),
             lambda term: call("translate", term, quoted(old), quoted(new)),

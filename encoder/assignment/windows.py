@@ -98,7 +98,8 @@ class Layout:
             if 1 < distinct <= max(size * 0.7, 2):
                 single.append(Partition((ref((), column.name),), self.codes(column.name)))
             if column.base in TIMES and distinct > 1:
-                years = np.array([int(text[:4]) if text and text[:4].isdigit() else 0 for text in self.frame.texts(column.name)])
+                texts = self.frame.texts(column.name)
+                years = np.array([int(text[:4]) if text and text[:4].isdigit() else 0 for text in texts])
                 if len(np.unique(years)) > 1:
                     single.append(Partition((call("date_part", quoted("y"), ref((), column.name)),), years))
         single = single[:_MAX_PARTITIONS]
@@ -132,9 +133,9 @@ class Layout:
 
 
 def numberings(problem: Problem, chosen: NDArray[np.intp] | None, wanted: Floats) -> Iterator[Numbering]:
-    """rank (which is row_number where the order is total) and dense_rank whose order fits the `wanted` numbers of the sample.
+    """rank (which is row_number where the order is total) and dense_rank that fit the `wanted` numbers.
 
-    `chosen` are the rows that count; all of them by default.
+    `wanted` are the sample's; `chosen` are the rows that count; all of them by default.
     """
     layout = Layout(problem.frame)
     if not layout.table.row_key:
@@ -147,7 +148,7 @@ def numberings(problem: Problem, chosen: NDArray[np.intp] | None, wanted: Floats
         own = {part.column for term in partition.terms for part in term.parts if isinstance(part, Ref)}
         for order in layout.orders:
             codes = order.codes[rows]
-            if order.column in own and len(partition.terms[0].parts) == 1 or not _monotone(groups, wanted, codes):
+            if (order.column in own and len(partition.terms[0].parts) == 1) or not _monotone(groups, wanted, codes):
                 continue
             if not repeated:
                 found = _row_numbers(layout, partition, order, members)
@@ -463,9 +464,9 @@ def update_from_window(
 ) -> Update:
     """UPDATE table SET column=… FROM(SELECT id i,row_number()OVER(…)j FROM table)x WHERE i=id.
 
-    `where` with the sources that it joins is the statement's selection: it goes inside of the derived query where the
-    expression counts only the selected rows (which selects the outer rows too), beside the join otherwise.  `others` are
-    further columns to set.
+    `where` with the sources that it joins is the statement's selection: it goes inside of the derived query
+    where the expression counts only the selected rows (which selects the outer rows too), beside the join
+    otherwise.  `others` are further columns to set.
     """
     inside = expression.selected
     source, join = derived(table, expression.window, where if inside else None, sources if inside else ())

@@ -7,6 +7,7 @@ them; rows that it leaves open join the sample until it leaves none (row generat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +21,8 @@ _DIRECT = 4_000
 _SAMPLE = 1_500
 _ADDED = 300
 _ROUNDS = 6
-_NODES = 1_000
+_NODES, _NODES_WITH_LIST = 1_000, 150
+_MAX_ATOMS, _MAX_ATOMS_WITH_LIST = 6, 3
 
 
 def cheapest_cover(
@@ -41,46 +43,91 @@ def cheapest_cover(
     that a cover with a list need not be the cheapest; it is a cover, and its cost is right.
     """
     usable = np.flatnonzero(np.arange(len(costs)) != banned)
-    matrix, prices = covered[usable], np.array(costs, dtype=np.int64)[usable]
-    groups = [needs[place] for place in usable.tolist()]
-    if limit is not None:
-        # One more atom, which covers everything for the limit, keeps the search from looking at anything dearer.
-        matrix = np.concatenate([matrix, np.ones((1, covered.shape[1]), dtype=np.bool_)])
-        prices, groups = np.append(prices, limit), [*groups, frozenset()]
-    rows = _sample(matrix)
-    scale = -(-covered.shape[1] // max(len(rows), 1))
-    solution: CoverSolution | None = None
-    for _ in range(_ROUNDS):
-        found = best_covers(
-            matrix[:, rows],
-            prices,
-            groups=groups,
-            group_costs=charges,
-            exception_cost=None if listing is None else listing[rows] * scale,
-            exception_base=base,
-            joiner_cost=joiner,
-            keep=1,
-            budget=_NODES,
-        )
-        if not found or len(usable) in found[0].atoms:
-            return None
-        solution = found[0]
-        listed = np.zeros(covered.shape[1], dtype=np.bool_)
-        listed[rows[list(solution.exceptions)]] = True
-        missed = np.flatnonzero(~matrix[list(solution.atoms)].any(axis=0))
-        fresh = missed[~listed[missed]]
-        if not len(fresh) or len(rows) == covered.shape[1]:
-            break
-        rows = np.union1d(rows, fresh[:: len(fresh) // _ADDED + 1])
-    assert solution is not None
-    if len(missed) and listing is None:
-        return None
-    cost = solution.cost
+    problem = _Problem(
+        covered[usable],
+        np.array(costs, dtype=np.int64)[usable],
+        [needs[place] for place in usable.tolist()],
+        charges,
+        joiner,
+    )
+    found = [problem.complete(limit)]
     if listing is not None:
-        cost += int(listing[missed].sum()) - int(listing[rows[list(solution.exceptions)]].sum()) * scale
-        if len(missed) and not solution.exceptions:
-            cost += base + joiner
-    return CoverSolution(tuple(usable[list(solution.atoms)].tolist()), tuple(missed.tolist()), cost)
+        found.append(problem.listed(listing, base))
+    best = min((cover for cover in found if cover is not None), key=lambda cover: cover.cost, default=None)
+    if best is None or (limit is not None and best.cost >= limit):
+        return None
+    return CoverSolution(tuple(usable[list(best.atoms)].tolist()), best.exceptions, best.cost)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    matrix: NDArray[np.bool_]
+    costs: Ints
+    groups: list[frozenset[int]]
+    charges: Sequence[int]
+    joiner: int
+
+    def complete(self, limit: int | None) -> CoverSolution | None:
+        """The cheapest cover that leaves no row open."""
+        rows = _sample(self.matrix)
+        for _ in range(_ROUNDS):
+            found = self._bounded(rows, limit)
+            if found is None or found.exceptions:
+                return None
+            missed = self._missed(found)
+            if not len(missed):
+                return CoverSolution(found.atoms, (), found.cost)
+            rows = np.union1d(rows, missed[:: len(missed) // _ADDED + 1])
+        return None
+
+    def _bounded(self, rows: Ints, limit: int | None) -> CoverSolution | None:
+        if limit is None:
+            return self._solve(rows, None, 0, _NODES, _MAX_ATOMS)
+        # A list of all rows, at the cost of the limit, keeps the search from looking at anything dearer.
+        # It costs something for every row, so all other costs are scaled to make that nothing.
+        scale = len(rows) + 1
+        grown = replace(
+            self,
+            costs=self.costs * scale,
+            charges=[charge * scale for charge in self.charges],
+            joiner=self.joiner * scale,
+        )
+        listing = np.ones(len(rows), dtype=np.int64)
+        found = grown._solve(rows, listing, max(limit - self.joiner, 0) * scale, _NODES, _MAX_ATOMS)
+        return found and replace(found, cost=found.cost // scale)
+
+    def listed(self, listing: Ints, base: int) -> CoverSolution | None:
+        """A cheap cover by a few atoms and a list of the rows that they leave open."""
+        rows = _sample(self.matrix)
+        scale = -(-self.matrix.shape[1] // max(len(rows), 1))
+        found = self._solve(rows, listing[rows] * scale, base, _NODES_WITH_LIST, _MAX_ATOMS_WITH_LIST)
+        if found is None:
+            return None
+        missed = self._missed(found)
+        cost = found.cost + int(listing[missed].sum()) - int(listing[rows[list(found.exceptions)]].sum()) * scale
+        if len(missed) and not found.exceptions:
+            cost += base + self.joiner
+        return CoverSolution(found.atoms, tuple(missed.tolist()), cost)
+
+    def _solve(
+        self, rows: Ints, listing: Ints | None, base: int, nodes: int, most: int
+    ) -> CoverSolution | None:
+        found = best_covers(
+            self.matrix[:, rows],
+            self.costs,
+            groups=self.groups,
+            group_costs=self.charges,
+            exception_cost=listing,
+            exception_base=base,
+            joiner_cost=self.joiner,
+            keep=1,
+            max_atoms=most,
+            budget=nodes,
+        )
+        return found[0] if found else None
+
+    def _missed(self, cover: CoverSolution) -> Ints:
+        return np.flatnonzero(~self.matrix[list(cover.atoms)].any(axis=0))
 
 
 def _sample(matrix: NDArray[np.bool_]) -> Ints:

@@ -24,7 +24,8 @@ from encoder.selection.model import Mask
 
 _PER_COLUMN = 6  # conditions of one kind on one column
 _VALUES = 4  # values in an IN list
-_TEXTS = 30  # patterns tried on one column
+_TEXTS = 20  # patterns tried on one column
+_MATCHING = 15  # what testing one text costs, in cells
 _TEXT_VALUES = 5_000  # distinct values of a column on which patterns are tried
 _PARTS = 20  # conditions of which pairs are tried
 _WORD = re.compile(r"[^\W_]{2,}")
@@ -246,7 +247,7 @@ class Existence:
 
     def _try_text(self, pattern: Pattern, feature: Feature, pairs: Pairs, side: Side) -> Trial | None:
         """The pattern with what it hits, if that is of use and the budget lasts."""
-        if not self.budget.spend(pairs.width):
+        if not self.budget.spend(_MATCHING * pairs.width):
             return None
         codes = np.fromiter(map(pattern.matches, feature.coded.values), dtype=np.bool_, count=pairs.width)
         hit = np.zeros(self.joined.groups, dtype=np.bool_)

@@ -222,7 +222,7 @@ def fold(text: str) -> tuple[str, str]:
 
 
 class TextScale(Scale):
-    _LETTERS = 6
+    _LETTERS = 20
 
     @cached_property
     def folded(self) -> list[tuple[str, str]]:

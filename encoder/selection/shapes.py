@@ -186,7 +186,7 @@ def _cuts(view: View, bounds: list[Bound], edge: int, lower: bool) -> list[tuple
             if cut is None or (cut > edge if lower else cut <= edge):
                 continue
             through = int(view.bad[:edge][cut:].sum() if lower else view.bad[edge:cut].sum())
-            found.append((length(bound.literal) + (not strict), through, bound, strict, cut))
+            found.append((length(bound.literal) + (strict == view.flipped), through, bound, strict, cut))
     found.sort(key=lambda entry: entry[:2])
     kept: list[tuple[int, int, Shape]] = []
     for size, through, bound, strict, cut in found:

@@ -40,11 +40,15 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """`need[c]` rows with value c must be selected, `bad[c]` must not; the last place counts the NULLs."""
+    """`need[c]` rows with value c must be selected, `bad[c]` must not; the last place counts the NULLs.
+
+    `flipped`: the opposites of the conditions will be written.
+    """
 
     feature: Feature
     need: Counts
     bad: Counts
+    flipped: bool = False
 
     @classmethod
     def of(cls, feature: Feature, labels: Labels) -> View:
@@ -65,7 +69,7 @@ class View:
         """The view from the other side, without NULLs: for conditions whose opposite is wanted."""
         need, bad = self.bad.copy(), self.need.copy()
         need[-1] = bad[-1] = 0
-        return View(self.feature, need, bad)
+        return View(self.feature, need, bad, True)
 
 
 def _count(codes: NDArray[np.int32], size: int) -> Counts:
