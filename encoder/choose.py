@@ -8,6 +8,7 @@ from typing import TypeAlias
 from encoder.budget import Budget
 from encoder.context import Context
 from encoder.frame import State
+from encoder.rowset import row_set_selections
 from encoder.selection import children, groups, relatives, trees
 from encoder.selection.model import Labels, MaskedAtom, Selection
 from encoder.selection.search import find_selections
@@ -18,8 +19,12 @@ _Family: TypeAlias = Callable[..., Iterator[MaskedAtom]]
 _FAMILIES: tuple[_Family, ...] = (children.atoms, groups.atoms, trees.atoms, relatives.atoms)
 
 # Counted work by default: cells for each further family, thousands of cells for the search itself.
-_FAMILY_CELLS = 4_000_000
+_FAMILY_CELLS = 10_000_000
 _SEARCH_UNITS = 20_000
+# A condition shorter than this no compact form of a row set could beat.
+_COMPACT_FROM = 40
+# Atoms that row sets are tried beside.
+_WITHIN = 40
 
 
 def select(context: Context, table: TableName, labels: Labels, *, share: float = 1.0, keep: int = 8) -> list[Selection]:
@@ -30,7 +35,7 @@ def select(context: Context, table: TableName, labels: Labels, *, share: float =
         for family in _FAMILIES:
             budget = Budget(int(context.effort.units(_FAMILY_CELLS) * share))
             extra += family(state, table, labels, budget, context.timezone)
-    return find_selections(
+    found = find_selections(
         state,
         table,
         labels,
@@ -39,3 +44,7 @@ def select(context: Context, table: TableName, labels: Labels, *, share: float =
         keep=keep,
         extra_atoms=extra,
     )
+    if not found or found[0].size > _COMPACT_FROM:
+        found += row_set_selections(state.frame(table), labels, context.timezone, within=extra[:_WITHIN])
+        found.sort(key=lambda selection: selection.size)
+    return found[:keep]

@@ -12,9 +12,12 @@ from encoder.context import Context
 from encoder.effect import TableEffect
 from encoder.proof import try_statements
 from encoder.update import UpdateSearch
+from encoder.valuemap import value_map_updates
 
 # Up to this many groups of equal changes, each is a candidate of its own; beyond it, all together are one.
 _MAX_GROUPS = 200
+# How many of the shortest value maps of a group are run.
+_MAPS = 2
 
 
 def floor_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:
@@ -43,6 +46,5 @@ def _statements(context: Context, effect: TableEffect) -> Iterator[Sequence[Stat
     whole = search.whole()
     for group in (whole, *(group for family in search.clusters(whole) for group in family)):
         if len(group.rows) > 1:
-            values = literals.values_update(table, group.pairs, group.places, zone)
-            if values is not None:
-                yield [values]
+            maps = value_map_updates(context, table, group.pairs, group.places, zone)
+            yield from ([statement] for statement in maps[:_MAPS])

@@ -17,7 +17,7 @@ from encoder.composite import parse_record
 from encoder.deadline import Deadline
 from encoder.effect import Effect
 from encoder.frame import table_sql
-from scratch.catalog import Catalog, Table
+from scratch.catalog import Catalog
 from scratch.session import Session, rows
 from stream.canonical import CANONICAL
 from stream.model import TableName, Value
@@ -81,15 +81,7 @@ class Laboratory:
         self.catalog = catalog
         self.trials = 0
         self.moved: frozenset[TableName] = frozenset()  # the sequences that the last trial moved
-        self._tables = {
-            oid or "": TableName(schema or "", name or "")
-            for oid, schema, name in rows(
-                session,
-                "SELECT c.oid, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-                "WHERE c.relkind IN ('r', 'p')",
-            )
-        }
-        self._picks = {name: _stored_places(catalog[name]) for name in catalog}
+        self._relations = _relations(session, catalog)
         self._sequences = [
             TableName(schema or "", name or "")
             for schema, name in rows(
@@ -215,10 +207,9 @@ class Laboratory:
     def _logged(self) -> Effect:
         effect = Effect()
         for relation, old, new in rows(self.session, "SELECT relation, old, new FROM tersql.log"):
-            table = self._tables.get(relation or "")
-            if table is None or table not in self._picks:
+            if relation not in self._relations:
                 continue
-            places = self._picks[table]
+            table, places = self._relations[relation]
             for text, count in ((old, -1), (new, 1)):
                 if text is not None:
                     record = parse_record(text)
@@ -234,8 +225,26 @@ def _set_local(settings: Mapping[str, str]) -> str:
     return "".join(f"SET LOCAL {name} = {value};" for name, value in _quoted(settings))
 
 
-def _stored_places(table: Table) -> tuple[int, ...]:
-    return tuple(place for place, column in enumerate(table.columns) if not column.generated)
+_RELATIONS = """
+SELECT c.oid, n.nspname, r.relname, a.attname
+FROM pg_class c
+JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid), c.oid)
+JOIN pg_namespace n ON n.oid = r.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.relkind IN ('r', 'p') ORDER BY c.oid, a.attnum"""
+
+
+def _relations(session: Session, catalog: Catalog) -> dict[Value, tuple[TableName, tuple[int, ...]]]:
+    """By oid the table that statements name (a partition's root), and where the records of this relation
+    hold its stored columns: partitions may have them in an order of their own."""
+    found: dict[Value, tuple[TableName, list[Value]]] = {}
+    for oid, schema, name, column in rows(session, _RELATIONS):
+        found.setdefault(oid, (TableName(schema or "", name or ""), []))[1].append(column)
+    return {
+        oid: (table, tuple(names.index(column.name) for column in catalog[table].stored))
+        for oid, (table, names) in found.items()
+        if table in catalog
+    }
 
 
 def _one_line(error: psycopg.Error) -> str:

@@ -29,7 +29,7 @@ from stream.model import StreamError
 from stream.write import write_wal2json
 from tersql import show
 from tersql.errors import InternalError, NotReplayable
-from tersql.files import written
+from tersql.files import require_writable, written
 from tersql.optimize import EFFORTS, Options
 from tersql.optimize import optimize as run_optimize
 from tersql.verify import verify as run_verify
@@ -72,12 +72,14 @@ def _one_line_errors() -> Iterator[None]:
         yield
     except (StreamError, ScratchError, CaptureError, NotReplayable, InternalError, LexError, _Failure) as error:
         _fail(str(error))
-    except BrokenPipeError:
-        # The reader has gone; pointing stdout elsewhere keeps the interpreter's own flush quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(1) from None
     except OSError as error:
-        _fail(f"{error.filename or 'output'}: {error.strerror or error}")
+        if error.filename is not None:
+            _fail(f"{error.filename}: {error.strerror}")
+        # Standard output is full, or its reader has gone; the interpreter's own flush would say so again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(1) from None
+        _fail(f"output: {error.strerror or error}")
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:
@@ -129,6 +131,8 @@ def optimize(
     if effort not in EFFORTS:
         _fail(f"--effort is one of {', '.join(EFFORTS)}", 2)
     with _one_line_errors():
+        if output is not None:
+            require_writable(output)
         with show.progress("searching") as progress:
             options = Options(strategy, effort, time_limit, jobs, timezone, progress)
             result = run_optimize(stream, dump=dump, database=database, scratch=scratch, options=options)
@@ -250,6 +254,8 @@ def capture(
     if (slot is None) == (run is None):
         _fail("give either --slot NAME or --run FILE.sql", 2)
     with _one_line_errors():
+        if output is not None:
+            require_writable(output)
         transactions = (
             capture_script(database, _read_script(run))
             if run is not None
@@ -265,14 +271,21 @@ def capture(
                 sys.stdout.flush()
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Leave through every `finally`, so that servers and folders go."""
+    """Leave through every `finally`, so that servers and folders go; once."""
+    for other in _SIGNALS:
+        signal.signal(other, signal.SIG_IGN)
     raise SystemExit(128 + number)
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, _stop)
-    signal.signal(signal.SIGHUP, _stop)
+    for number in _SIGNALS:
+        # What the caller has us ignore (nohup, a shell's background job) stays ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
     app()
 
 

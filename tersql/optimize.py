@@ -15,6 +15,7 @@ from encoder.context import Effort
 from encoder.deadline import Deadline
 from encoder.transaction import FRAME_BYTES, Strategy, Variant
 from replay.replayer import Replayer
+from scratch.session import connect
 from stream.model import TableName
 from stream.open import open_stream
 from tersql.errors import NotReplayable, server_errors
@@ -86,6 +87,10 @@ class Options:
     timezone: str | None = None
     progress: Progress | None = None
 
+    def __post_init__(self) -> None:
+        if self.effort not in EFFORTS:
+            raise ValueError(f"effort is one of {', '.join(EFFORTS)}")
+
 
 def optimize(
     stream: Path | str,
@@ -111,6 +116,7 @@ def optimize(
         pool = stack.enter_context(Pool(min(max(1, options.jobs), total)))
         stack.enter_context(server_errors())
         place = stack.enter_context(workspace(origin, scratch))
+        connect(place.admin_dsn, timezone=options.timezone).close()  # refuses a zone that the server does not know
         task = Task(path, options.strategy, options.timezone, Effort(EFFORTS[options.effort]))
         found = pool.solve(place, task, total, deadline, options.progress)
         result = finished(place, path, found, options.timezone)

@@ -50,11 +50,13 @@ def _first_trouble(
 ) -> str | None:
     """Where the plainest script goes wrong: the statement that fails, or the first table that comes out wrong."""
     statements = starter(catalog, transaction.changes, timezone)
+    standing = lab.sequences()
     with lab.savepoint():
         for statement in statements:
             done = lab.perform(statement)
             if not isinstance(done, Effect):
                 return f"{statement[:80]}{'…' if len(statement) > 80 else ''} fails: {done}"
+    lab.stand(standing)
     done = lab.observe(statements, constraints=True)
     if not isinstance(done, Effect):
         return done

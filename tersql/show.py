@@ -73,6 +73,7 @@ def as_json(result: Result) -> str:
             "gain": round(math.log(result.baseline / result.size), 6) if result.size and result.baseline else 0.0,
             "seconds": round(result.seconds, 3),
             "late": result.late,
+            "faults": list(result.faults),
             "transactions": [asdict(one) for one in result.transactions],
         }
     )

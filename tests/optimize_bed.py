@@ -51,7 +51,7 @@ class Sample:
         )
         assert report.exact, (report, result.script)
         assert report.transactions == len(found)
-        assert result.faults == ()
+        assert result.faults == (), result.faults
         return result
 
     def dump(self, target: Path) -> Path:

@@ -249,5 +249,6 @@ def measured(catalog: Catalog, table: Table, term: Term) -> Expression:
     """`term` as an Expression with its size: its bytes in a statement whose sources stand already."""
     paths = paths_of(term)
     sources = (source_of(table), *joined_sources(catalog, paths)[0])
-    whole = len(render(Query((term,), sources)).encode())
-    return Expression(term, paths, whole - len(render(Query((raw("1"),), sources)).encode()) + 1)
+    # Between parentheses nothing beside the term asks for a space.
+    whole = len(render(Query((Term(("(", *term.parts, ")")),), sources)).encode())
+    return Expression(term, paths, whole - len(render(Query((raw("()"),), sources)).encode()))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emit.literal import literal
-from emit.term import Prec, Term, call, op, raw
+from emit.term import Prec, Term, call, op, raw, ref
 from encoder.assignment.decimals import Band, Floats, shortest_between
 from encoder.assignment.derived import counted_inputs, negative, numeric_inputs
 from encoder.assignment.problem import FLOATS, INTEGERS, Input, Problem, digits_after_point, literal_term
@@ -72,6 +72,7 @@ def single(problem: Problem) -> Iterator[Term]:
     for item in inputs:
         yield from _integer_steps(item, problem)
     near = [item for item in inputs if len(item.term.parts) == 1][:_MAX_PAIRED]
+    near.sort(key=lambda item: item.term != ref((), problem.column.name))
     yield from _clamps(problem, near)
     yield from _bits(problem, near)
     yield from _linear(block, next(_wanted(problem)))
@@ -383,6 +384,9 @@ def _clamps(problem: Problem, inputs: Sequence[Input]) -> Iterator[Term]:
             continue
         for item in inputs:
             yield from _clamp(item, new, edge, number(edge_text))
+        if len(values) == 1 and inputs:
+            # A bound of the column itself leaves the rows alone that keep to it.
+            yield call("least" if inputs[0].numbers[0] > edge else "greatest", inputs[0].term, number(edge_text))
     for i, a in enumerate(inputs[:_MAX_PAIRED]):
         for b in inputs[:i]:
             for name, function in (("greatest", np.fmax), ("least", np.fmin)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os.path import commonpath
 
 from encoder.assignment.text_ops import Piece
 
@@ -67,9 +66,15 @@ def _moves(
             yield piece, tuple(following), piece.cost + 2
     if after_constant:
         return
-    common = commonpath([text[place : place + _MAX_CONSTANT] for text, place in zip(wanted, state, strict=True)])
+    common = _common_prefix([text[place : place + _MAX_CONSTANT] for text, place in zip(wanted, state, strict=True)])
     for length in range(1, len(common) + 1):
         yield Constant(common[:length]), tuple(place + length for place in state), length + 4
+
+
+def _common_prefix(texts: Sequence[str]) -> str:
+    least, most = min(texts), max(texts)
+    length = next((i for i, (a, b) in enumerate(zip(least, most, strict=False)) if a != b), min(len(least), len(most)))
+    return least[:length]
 
 
 def _occurrences(text: str, pieces: Sequence[Piece]) -> dict[int, list[Piece]]:

@@ -108,7 +108,7 @@ def _dates(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Buil
     numbers = [int(v or 0) for v in base]
     unit = 86_400_000_000 if column.base == "date" else 1
     found = _line(numbers, [(second or 0) // unit for second in seconds])
-    if found is None or unit * found[1] + _EPOCH < 0:
+    if found is None or not -_EPOCH <= unit * found[1] < _LAST:
         return None
     factor, offset = found
     sign = "+" if factor > 0 else "-"
@@ -120,6 +120,7 @@ def _dates(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Buil
 
 
 _EPOCH = 62_135_596_800_000_000  # microseconds from year 1 to 1970
+_LAST = 253_402_300_800_000_000  # and from 1970 to the end of year 9999
 
 
 def _seconds(text: str, base: str) -> int | None:
@@ -170,8 +171,9 @@ def _chosen(condition: Build, high: str, low: Value, column: Column, spell: Spel
         return [condition] if high == "t" else []
     if class_of(column) == INT and (high, low) == ("1", "0"):
         return [lambda a: cast(condition(a), "int")]
-    typed = class_of(column) == TEXT and column.kind != "S"
-    yes = spell.typed(high, column) if typed else spell.top(high, column)
+    # One typed literal gives CASE its type, which would be text otherwise.
+    quoted = any(value is not None and str(spell.top(value, column).parts[0])[0] == "'" for value in (high, low))
+    yes = spell.typed(high, column) if quoted and column.kind != "S" else spell.top(high, column)
     other = () if low is None else ("ELSE", *spell.top(low, column).parts)
     return [lambda a: Term(("CASE WHEN", *condition(a).parts, "THEN", *yes.parts, *other, "END"))]
 

@@ -15,7 +15,7 @@ INTEGERS = frozenset({"smallint", "integer", "bigint"})
 _NUMBERS = frozenset({"numeric", "real", "double precision"})
 # Classes of types that a column of a subquery can hold so that INSERT converts it to the target's type by itself;
 # a kind is one of them or the name of a type.
-INT, NUMBER, BOOL, TEXT = "int", "numeric", "bool", "text"
+INT, NUMBER, BOOL, TEXT = "int", "number", "bool", "text"
 
 _SHORT = {
     "integer": "int",
@@ -77,9 +77,14 @@ def class_of(column: Column) -> str:
     return BOOL if column.base == "boolean" else TEXT
 
 
-def kind_of(column: Column) -> str:
-    """The kind under which a source best holds values of `column`: its class, or its own type."""
-    return class_of(column) if column.kind == "S" or class_of(column) != TEXT else column.base
+def kinds_of(column: Column, values: Sequence[Value]) -> tuple[str, ...]:
+    """The kinds under which a source can hold `values` of `column`, the best first."""
+    own = class_of(column)
+    if own == TEXT:
+        return (TEXT,) if column.kind == "S" else (column.base, TEXT)
+    # Numbers without a digit, and the negative zero, are lost in a list of bare numbers.
+    odd = own == NUMBER and any(value is not None and (value[-1].isalpha() or value == "-0") for value in values)
+    return (column.base,) if odd else (own,)
 
 
 def read(term: Term, kind: str, column: Column) -> Term:
@@ -116,7 +121,7 @@ def cell(value: Value, kind: str, *, first: bool = True) -> str:
         return "NULL"
     if kind == BOOL:
         return "true" if value == "t" else "false"
-    if kind == TEXT or value in ("NaN", "Infinity", "-Infinity"):
+    if kind == TEXT:
         return quote(value)
     if kind in (INT, NUMBER):
         return value

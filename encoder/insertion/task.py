@@ -147,7 +147,8 @@ class Task:
         return self._selections[key][:keep]
 
     def _select(self, table: Table, labels: Labels, extra: Sequence[MaskedAtom]) -> list[Selection]:
-        with self._allot(_SELECTION_UNITS) as budget:
+        # The first hypotheses are the likeliest ones.
+        with self._allot(_SELECTION_UNITS // (1 + len(self._selections) // 3)) as budget:
             return find_selections(
                 self.state,
                 table.name,

@@ -15,7 +15,7 @@ from emit.literal import quote
 from emit.term import Query, Source, Term, raw, ref
 from encoder.insertion.derive import Derived, derive, size_of
 from encoder.insertion.slots import Slot
-from encoder.insertion.spell import BOOL, INT, NUMBER, TEXT, Speller, array, cell, class_of, kind_of
+from encoder.insertion.spell import BOOL, INT, NUMBER, TEXT, Speller, array, cell, class_of, kinds_of
 from stream.model import Value
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -83,9 +83,10 @@ def _bases(slots: Sequence[Slot], count: int) -> list[Base]:
             found[kind, values] = Base(values, kind, short, shared)
 
     for slot in slots:
-        add(slot.values, kind_of(slot.column))
+        add(slot.values, kinds_of(slot.column, slot.values)[0])
     for slot in slots:
-        add(slot.values, class_of(slot.column))
+        for kind in kinds_of(slot.column, slot.values)[1:]:
+            add(slot.values, kind)
     for slot in slots:
         if class_of(slot.column) == TEXT and None not in slot.values:
             texts = [value or "" for value in slot.values]
@@ -214,7 +215,8 @@ def _sources(bases: Sequence[Base], names: list[str], count: int) -> list[Source
     lines = zip(*(_cells(base.values, base.kind) for base in bases), strict=True)
     values = "(VALUES" + ",".join(f"({','.join(line)})" for line in lines) + ")"
     found = [_aliased(values, columns, single=False)]
-    if all(base.kind != NUMBER and base.kind != BOOL for base in bases):
+    # unnest would take arrays of arrays apart.
+    if all(base.kind not in (NUMBER, BOOL) and not base.kind.endswith("[]") for base in bases):
         arrays = ",".join(array(base.values, base.kind) for base in bases)
         found.append(_aliased(f"unnest({arrays})", columns, single=len(bases) == 1))
     if len(bases) == 2:

@@ -44,8 +44,9 @@ def atoms(
     """Conditions on the columns of the row and of its parents.
 
     Every atom holds for all rows that must be selected and fails for some that must not; with `partial` it holds
-    for some that must and for none that must not.  Atoms that with their joins could not stay below `bound` bytes are
-    left out; so are those about rows that are further away than `depths`, or nearer (0 is the row itself).  A unit of the budget is about a thousand cells.
+    for some that must and for none that must not.  Atoms that with their joins could not stay below `bound` bytes
+    are left out, and those about rows whose distance is not among `depths` (0 is the row itself).  A unit of the
+    budget is about a thousand cells.
     """
     known = all_features(state, table, budget, timezone)
     rows = state.frame(table).size
@@ -148,7 +149,9 @@ def _undominated(found: list[_Ranked], counted: Mask, partial: bool) -> list[_Ra
         if not any((worth <= other).all() for other, _ in kept):
             kept.append((worth, ranked))
     # Better than all that are shorter: these must stay; the others only where there is room.
-    best, front, rest = 0, [], []
+    best = 0
+    front: list[_Ranked] = []
+    rest: list[_Ranked] = []
     for _, ranked in kept:
         (front if ranked.value > best else rest).append(ranked)
         best = max(best, ranked.value)

@@ -31,6 +31,25 @@ def measure(term: Term) -> int:
     return len(join(_texts(term.parts)).encode())
 
 
+def after_where(term: Term) -> int:
+    """The bytes of `term` with the space that WHERE needs before a word."""
+    return measure(term) + _is_word(_texts(term.parts)[0][0])
+
+
+def _is_word(letter: str) -> bool:
+    return letter not in "'\"()"
+
+
+def arranged(terms: Sequence[Term]) -> list[Term]:
+    """In the order that needs the fewest spaces: a quote or bracket before AND, a word at the very end."""
+
+    def spaces(term: Term) -> tuple[bool, bool]:
+        texts = _texts(term.parts)
+        return _is_word(texts[-1][-1]), _is_word(texts[0][0])
+
+    return sorted(terms, key=spaces)
+
+
 def _texts(parts: Iterable[Part]) -> list[str]:
     texts: list[str] = []
     for part in parts:
@@ -85,7 +104,7 @@ def opposite(term: Term) -> Term | None:
 
 def conjunctions(terms: Sequence[Term]) -> list[Term]:
     """Ways to say that all of `terms` hold, the shortest known first; empty for no terms."""
-    plain = conjoin(_arranged(terms))
+    plain = conjoin(arranged(terms))
     if plain is None:
         return []
     found = [plain]
@@ -97,12 +116,12 @@ def conjunctions(terms: Sequence[Term]) -> list[Term]:
         refused = _refuse(terms)
         if refused is not None:
             found.append(refused)
-    return sorted(found, key=measure)
+    return sorted(found, key=after_where)
 
 
 def disjunctions(terms: Sequence[Term], never_null: Sequence[bool]) -> list[Term]:
     """Ways to say that one of `terms` holds; `never_null` tells which of them are true or false for every row."""
-    plain = disjoin(_arranged(terms))
+    plain = disjoin(arranged(terms))
     if plain is None:
         return []
     found = [plain]
@@ -111,7 +130,7 @@ def disjunctions(terms: Sequence[Term], never_null: Sequence[bool]) -> list[Term
             turned = opposite(right)
             if turned is not None:
                 found.append(op(left, ">=", turned))
-    return sorted(found, key=measure)
+    return sorted(found, key=after_where)
 
 
 def _squeeze(terms: list[Term]) -> Term:
@@ -131,7 +150,7 @@ def _squeeze(terms: list[Term]) -> Term:
             break
         _, left, right, joined = best
         terms = [joined, *(term for place, term in enumerate(terms) if place not in (left, right))]
-    result = conjoin(_arranged(terms))
+    result = conjoin(arranged(terms))
     assert result is not None
     return result
 
@@ -149,7 +168,7 @@ def _as_rows(terms: Sequence[Term]) -> Term | None:
     left = separate(Term((term.parts[0],)) for term in equations)
     right = separate(Term((term.parts[2],)) for term in equations)
     row = Term(("(", *left, ")", "=", "(", *right, ")"), Prec.COMPARE)
-    return conjoin(_arranged([row, *(term for term in terms if term not in equations)]))
+    return conjoin(arranged([row, *(term for term in terms if term not in equations)]))
 
 
 def _refuse(terms: Sequence[Term]) -> Term | None:
@@ -160,14 +179,4 @@ def _refuse(terms: Sequence[Term]) -> Term | None:
         return None
     either = disjoin(turned)
     assert either is not None
-    return conjoin(_arranged([*(term for term in terms if term not in negated), negate(either)]))
-
-
-def _arranged(terms: Sequence[Term]) -> list[Term]:
-    """In the order that needs the fewest spaces: a quote or bracket before AND, a word at the very end."""
-
-    def spaces(term: Term) -> tuple[bool, bool]:
-        texts = _texts(term.parts)
-        return texts[-1][-1] not in "'\")", texts[0][0] not in "'\"("
-
-    return sorted(terms, key=spaces)
+    return conjoin(arranged([*(term for term in terms if term not in negated), negate(either)]))

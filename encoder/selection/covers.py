@@ -25,14 +25,21 @@ _NODES, _NODES_WITH_LIST = 1_000, 150
 _MAX_ATOMS, _MAX_ATOMS_WITH_LIST = 6, 3
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Listing:
+    """What it costs to leave rows to a list: `base` once, and the price of each row."""
+
+    prices: Ints
+    base: int
+
+
 def cheapest_cover(
     covered: NDArray[np.bool_],
     *,
     costs: Sequence[int],
     needs: Sequence[frozenset[int]],
     charges: Sequence[int],
-    listing: Ints | None,
-    base: int,
+    listing: Listing | None,
     joiner: int,
     limit: int | None,
     banned: int | None,
@@ -52,7 +59,7 @@ def cheapest_cover(
     )
     found = [problem.complete(limit)]
     if listing is not None:
-        found.append(problem.listed(listing, base))
+        found.append(problem.listed(listing))
     best = min((cover for cover in found if cover is not None), key=lambda cover: cover.cost, default=None)
     if best is None or (limit is not None and best.cost >= limit):
         return None
@@ -96,17 +103,18 @@ class _Problem:
         found = grown._solve(rows, listing, max(limit - self.joiner, 0) * scale, _NODES, _MAX_ATOMS)
         return found and replace(found, cost=found.cost // scale)
 
-    def listed(self, listing: Ints, base: int) -> CoverSolution | None:
+    def listed(self, listing: Listing) -> CoverSolution | None:
         """A cheap cover by a few atoms and a list of the rows that they leave open."""
         rows = _sample(self.matrix)
         scale = -(-self.matrix.shape[1] // max(len(rows), 1))
-        found = self._solve(rows, listing[rows] * scale, base, _NODES_WITH_LIST, _MAX_ATOMS_WITH_LIST)
+        prices = listing.prices
+        found = self._solve(rows, prices[rows] * scale, listing.base, _NODES_WITH_LIST, _MAX_ATOMS_WITH_LIST)
         if found is None:
             return None
         missed = self._missed(found)
-        cost = found.cost + int(listing[missed].sum()) - int(listing[rows[list(found.exceptions)]].sum()) * scale
+        cost = found.cost + int(prices[missed].sum()) - int(prices[rows[list(found.exceptions)]].sum()) * scale
         if len(missed) and not found.exceptions:
-            cost += base + self.joiner
+            cost += listing.base + self.joiner
         return CoverSolution(found.atoms, tuple(missed.tolist()), cost)
 
     def _solve(

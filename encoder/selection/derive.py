@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,13 @@ from encoder.frame import Coded
 from encoder.selection.features import Feature, compact
 from encoder.selection.scales import INTEGERS, JSON_NUMBERS, TEXTS
 
+_Interface: TypeAlias = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+_Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
 _MAX_VALUES = 20_000
 _MAX_KEYS = 12
 _MODULI = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 100)
+_DECIMAL_MODULI = (1, 2, 5, 7, 10)
 _DATE_PARTS = ("Q", "MM", "DD", "D", "HH24")
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Zulu"})
 
@@ -76,10 +80,11 @@ def _remainders(feature: Feature) -> Iterator[Feature]:
     numbers = {value: Decimal(value) for value in feature.coded.values}
     if len(numbers) < 4 or feature.path or not all(number.is_finite() for number in numbers.values()):
         return
-    for modulus in _MODULI:
+    for modulus in _MODULI if feature.base in INTEGERS else _DECIMAL_MODULI:
         term = op(feature.term, "%", raw(str(modulus)))
         # As PostgreSQL's, the remainder of a Decimal has the sign of the dividend.
-        yield from _of(feature, term, feature.base, lambda v, m=modulus: format(numbers[v] % m, "f"))  # type: ignore[misc]
+        results = {value: format(number % modulus, "f") for value, number in numbers.items()}
+        yield from _of(feature, term, feature.base, results.__getitem__)
 
 
 def _date_parts(feature: Feature) -> Iterator[Feature]:
@@ -98,7 +103,8 @@ def _date_parts(feature: Feature) -> Iterator[Feature]:
     }
     for part in _DATE_PARTS:
         term = call("to_char", feature.term, raw(quote(part)))
-        yield from _of(feature, term, "text", lambda v, part=part: compute[part](moments[v]))
+        results = {value: compute[part](moment) for value, moment in moments.items()}
+        yield from _of(feature, term, "text", results.__getitem__)
 
 
 def _json(feature: Feature) -> Iterator[Feature]:
@@ -191,12 +197,15 @@ def _array(feature: Feature) -> Iterator[Feature]:
         term = Term(
             (element if numeric else quote(element), "=", "ANY", "(", *separate([feature.term]), ")"), Prec.COMPARE
         )
-        yield from _of(
-            feature,
-            term,
-            "boolean",
-            lambda v, e=element: "t" if e in (lists[v] or ()) else (None if None in (lists[v] or ()) else "f"),
-        )
+        results = {value: _holds(found or [], element) for value, found in lists.items()}
+        yield from _of(feature, term, "boolean", results.__getitem__)
+
+
+def _holds(found: list[str | None], element: str) -> str | None:
+    """What `element=ANY(found)` gives."""
+    if element in found:
+        return "t"
+    return None if None in found else "f"
 
 
 def _network(feature: Feature) -> Iterator[Feature]:
@@ -216,15 +225,11 @@ def _network(feature: Feature) -> Iterator[Feature]:
         network = ipaddress.ip_network(net)
         octets = net.split("/")[0].split(".")[: network.prefixlen // 8]
         term = op(feature.term, "<<", raw(quote(f"{'.'.join(octets)}/{network.prefixlen}")))
-        yield from _of(
-            feature,
-            term,
-            "boolean",
-            lambda v, n=network: (
-                "t"
-                if addresses[v].version == 4
-                and addresses[v].network.prefixlen > n.prefixlen
-                and addresses[v].ip in n
-                else "f"
-            ),
-        )
+        results = {value: _within(address, network) for value, address in addresses.items()}
+        yield from _of(feature, term, "boolean", results.__getitem__)
+
+
+def _within(address: _Interface, network: _Network) -> str:
+    """What `address<<network` gives."""
+    inside = address.version == network.version and address.network.prefixlen > network.prefixlen
+    return "t" if inside and address.ip in network else "f"

@@ -22,7 +22,10 @@ _MAX_CHARACTERS = 400_000
 _MAX_TEXT = 2_000
 _META = frozenset(".^$*+?()[]{}|\\")
 # Classes that PostgreSQL and Python read alike on ASCII; texts with other letters have the server's last word.
-_CLASSES = (r"\d", r"\s", r"\W", "[A-Z]", "[a-z]", r"^\d", r"\d$", "^[A-Z]", "^[a-z]", r"^\d+$", r"^\w+$", "[^ -~]", ".")
+_CLASSES = (
+    *(r"\d", r"\s", r"\W", "[A-Z]", "[a-z]", "[^ -~]", "."),
+    *(r"^\d", r"\d$", "^[A-Z]", "^[a-z]", r"^\d+$", r"^\w+$"),
+)
 
 Ints = NDArray[np.int64]
 

@@ -6,19 +6,23 @@ A condition on a parent row may be said by joining the parent (FROM in an UPDATE
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 from emit.literal import table_name
 from emit.term import Query, Ref, Source, SourceKey, Term, conjoin, in_query, op, ref, tuple_of
-from encoder.selection.booleans import conjunctions, disjunctions
+from encoder.selection.booleans import arranged, conjunctions, disjunctions
 from encoder.selection.model import Atom, Path, Selection
 from encoder.selection.paths import foot
 from scratch.catalog import Catalog
 from stream.model import TableName
 
 _MAX_CHOICES = 3
+_WAYS = 3
+# Pairs of rows that the server may try one by one, a second or so.
+_MAX_PAIRS = 5_000_000
 _Conjunction = tuple[Atom, ...]
 
 
@@ -37,12 +41,15 @@ def lower(
     *,
     needed: frozenset[Path] = frozenset(),
     target_key: SourceKey = (),
+    size_of: Callable[[TableName], int] | None = None,
 ) -> list[Where]:
     """The ways to say `selection` in a statement on `table`, whose source has the key `target_key`.
 
     Sources have their paths as keys.  Paths in `needed` (those of SET expressions) are always joined.
+    `size_of` tells the rows of a table: where they are many, the condition of a join is never hidden in another
+    one (`(a.id=b)>c`), since the server would then try every pair of rows.
     """
-    maker = _Lowering(catalog, table, target_key)
+    maker = _Lowering(catalog, table, target_key, size_of)
     if len(selection.terms) == 1:
         found = list(maker.conjunction(selection.terms[0], needed))
     else:
@@ -55,15 +62,29 @@ class _Lowering:
     catalog: Catalog
     table: TableName
     target_key: SourceKey
+    size_of: Callable[[TableName], int] | None
 
     def conjunction(self, atoms: _Conjunction, needed: frozenset[Path]) -> Iterator[Where]:
         for joined, flat in self._choices([atoms], needed):
             sources, links = self._joins(joined | needed)
             inner = [atom for atom in atoms if atom.paths <= self._closed(joined | needed)]
             outer = [atom for atom in atoms if not atom.paths <= self._closed(joined | needed)]
-            terms = [*links, *(self._rekey(atom.term) for atom in inner), *self._nested((), outer, flat)]
-            for where in conjunctions(terms)[:3] or [None]:
+            terms = [*(self._rekey(atom.term) for atom in inner), *self._nested((), outer, flat)]
+            for where in self._linked(links, terms, joined | needed):
                 yield Where(sources, where)
+
+    def _linked(self, links: list[Term], terms: list[Term], joined: frozenset[Path]) -> Sequence[Term | None]:
+        """Ways to say the conditions of the joins and the others."""
+        if not links or self._pairs(joined) <= _MAX_PAIRS:
+            return conjunctions([*links, *terms])[:_WAYS] or [None]
+        found = [[term] for term in conjunctions(terms)[:_WAYS]] or [[]]
+        return [conjoin(arranged([*links, *term])) for term in found]
+
+    def _pairs(self, joined: frozenset[Path]) -> int:
+        if self.size_of is None:
+            return 0
+        tables = [self.table, *(path[-1].target for path in self._closed(joined))]
+        return math.prod(map(self.size_of, tables))
 
     def disjunction(self, terms: Sequence[_Conjunction], needed: frozenset[Path]) -> Iterator[Where]:
         for joined, flat in self._choices(terms, needed):
@@ -140,7 +161,7 @@ class _Lowering:
     def _joins(self, paths: frozenset[Path]) -> tuple[tuple[Source, ...], list[Term]]:
         closed = self._closed(paths)
         ordered = sorted(closed, key=lambda path: (len(path), [key.name for key in path]))
-        links = []
+        links: list[Term] = []
         for path in ordered:
             at, names = foot(path, closed)
             links.extend(
@@ -195,7 +216,7 @@ class _Lowering:
 
     def _joins_above(self, head: Path, paths: frozenset[Path]) -> tuple[list[Source], list[Term]]:
         closed = {path for path in self._closed(paths | {head}) if len(path) > len(head)}
-        links = []
+        links: list[Term] = []
         ordered = sorted(closed, key=lambda path: (len(path), [key.name for key in path]))
         for path in ordered:
             at, names = foot(path, closed | {head})
@@ -224,4 +245,4 @@ class _Lowering:
 
 def _is_chain(paths: frozenset[Path]) -> bool:
     ordered = sorted(paths, key=len)
-    return all(long[: len(short)] == short for short, long in zip(ordered, ordered[1:], strict=False))
+    return all(long[: len(short)] == short for short, long in pairwise(ordered))

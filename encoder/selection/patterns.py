@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os.path
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from emit.strings import quote
-from emit.term import Prec, Term, op, raw, wrap
+from emit.term import Term, op, raw
 from encoder.budget import Budget
 from encoder.selection.grams import GramIndex, escape
 from encoder.selection.model import Mask
@@ -45,14 +45,15 @@ def pattern_shapes(view: View, budget: Budget) -> Iterator[Shape]:
         yield from _branches(view, index, (needed > 0) & (foreign == 0))
 
 
-def _front(index: GramIndex, usable: Mask, passed: np.ndarray) -> list[int]:
+def _front(index: GramIndex, usable: Mask, passed: NDArray[np.int64]) -> list[int]:
     """The usable patterns that let fewer foreign rows pass than all shorter ones."""
     places = np.flatnonzero(usable)
     order = places[np.lexsort((places, passed[places], index.sizes[places]))]
     best = np.minimum.accumulate(passed[order])
     better = np.ones(len(order), dtype=np.bool_)
     better[1:] = best[1:] < best[:-1]
-    return order[better].tolist()[-_KEPT:]
+    front: list[int] = order[better].tolist()
+    return front[-_KEPT:]
 
 
 def _shape(view: View, pattern: str, inside: bool, matching: Mask) -> Shape:
@@ -77,24 +78,29 @@ def _long_parts(view: View) -> Iterator[Shape]:
     """The common beginning or end of the needed texts, and their shortest common parts beyond the index."""
     values = view.feature.coded.values
     needed = [values[code] for code in view.needed.tolist()]
-    head = os.path.commonprefix([min(needed), max(needed)])
-    backwards = [text[::-1] for text in needed]
-    tail = os.path.commonprefix([min(backwards), max(backwards)])[::-1]
-    counted = np.flatnonzero((view.need + view.bad)[:-1]).tolist()
     foreign = [values[code] for code in view.foreign.tolist()]
+    first, last = min(needed), max(needed)
+    head = first[: _agreement(first, last)]
     if len(head) > _LONG[0]:
-        size = _least(head, lambda size: not any(text.startswith(head[:size]) for text in foreign))
-        yield _direct(view, "^" + escape(head[:size]), counted, lambda text: text.startswith(head[:size]))
+        size = next((s for s in _LONG if not any(text.startswith(head[:s]) for text in foreign)), len(head))
+        head = head[:size]
+        yield _direct(view, "^" + escape(head), lambda text: text.startswith(head))
+    backwards = [text[::-1] for text in needed]
+    first, last = min(backwards), max(backwards)
+    tail = first[: _agreement(first, last)][::-1]
     if len(tail) > _LONG[0]:
-        size = _least(tail, lambda size: not any(text.endswith(tail[-size:]) for text in foreign))
-        yield _direct(view, escape(tail[-size:]) + "$", counted, lambda text: text.endswith(tail[-size:]))
+        size = next((s for s in _LONG if not any(text.endswith(tail[-s:]) for text in foreign)), len(tail))
+        tail = tail[-size:]
+        yield _direct(view, escape(tail) + "$", lambda text: text.endswith(tail))
     part = _common_part(needed, foreign)
     if part is not None:
-        yield _direct(view, escape(part), counted, lambda text: part in text)
+        yield _direct(view, escape(part), lambda text: part in text)
 
 
-def _least(text, enough):  # type: ignore[no-untyped-def]
-    return next((size for size in range(1, len(text)) if enough(size)), len(text))
+def _agreement(first: str, last: str) -> int:
+    """How many letters two texts have in common from their beginning."""
+    limit = min(len(first), len(last))
+    return next((place for place in range(limit) if first[place] != last[place]), limit)
 
 
 def _common_part(needed: list[str], foreign: list[str]) -> str | None:
@@ -111,9 +117,10 @@ def _common_part(needed: list[str], foreign: list[str]) -> str | None:
     return None
 
 
-def _direct(view: View, pattern: str, counted: list[int], matches) -> Shape:  # type: ignore[no-untyped-def]
+def _direct(view: View, pattern: str, matches: Callable[[str], bool]) -> Shape:
     accept = np.zeros(len(view.need), dtype=np.bool_)
     values = view.feature.coded.values
+    counted = np.flatnonzero((view.need + view.bad)[:-1]).tolist()
     accept[counted] = [matches(values[code]) for code in counted]
     return _shape(view, pattern, True, accept)
 

@@ -9,6 +9,7 @@ In both the rows that are left may be named by their keys.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -24,13 +25,12 @@ from emit.term import Delete, Source
 from encoder.budget import Budget
 from encoder.frame import Frame, State
 from encoder.selection.atoms import all_features, atoms, seed_masks
+from encoder.selection.covers import Ints, Listing, cheapest_cover
 from encoder.selection.features import MAX_DEPTH
-from encoder.selection.covers import Ints, cheapest_cover
 from encoder.selection.lower import lower
 from encoder.selection.model import Atom, Labels, Mask, MaskedAtom, Path, Selection
 from encoder.selection.paths import join_cost, step_cost, steps
 from encoder.selection.rowset import key_atom, key_bytes
-from scratch.catalog import Catalog
 from solver.setcover import CoverSolution
 from stream.model import TableName
 
@@ -124,7 +124,7 @@ class _Search:
         """Take selections with their measured sizes, the shortest first."""
         known = {selection.terms for selection in self.found}
         self.found += [
-            Selection(terms, measure_selection(self.state.catalog, self.table, terms))
+            Selection(terms, measure_selection(self.state, self.table, terms))
             for terms in dict.fromkeys(found)
             if terms not in known
         ]
@@ -172,25 +172,31 @@ class _Search:
         missed = np.array([~held.on_must_not for held in pool], dtype=np.bool_)
         missed = missed.reshape(len(pool), len(self.must_not_rows))
         listing = self._naming_others if exceptions else None
-        return self._cover(pool, missed, listing, bound, _NOT_IN, _AND, _ALTERNATIVES if exceptions else 0)
+        return self._cover(pool, missed, listing, bound, _AND)
 
     @cached_property
-    def _naming_others(self) -> Ints | None:
-        return self._listing(self.must_not_rows)
+    def _naming_others(self) -> Listing | None:
+        return self._listing(self.must_not_rows, _NOT_IN)
 
-    def _listing(self, rows: Ints) -> Ints | None:
+    def _listing(self, rows: Ints, words: int) -> Listing | None:
         """What it costs to name each row; None where rows have no names."""
-        if not self.frame.table.row_key:
+        names = self.frame.table.row_key
+        if not names:
             return None
-        return np.array([key_bytes(self.frame, row) for row in rows.tolist()], dtype=np.int64)
+        prices = np.array([key_bytes(self.frame, row) for row in rows.tolist()], dtype=np.int64)
+        return Listing(prices, words + sum(len(name) + 1 for name in names))
 
     def _cover(
-        self, pool: list[_Held], covered: NDArray[np.bool_], listing: Ints | None, bound: int | None, base: int, joiner: int,
-        others: int,
+        self,
+        pool: list[_Held],
+        covered: NDArray[np.bool_],
+        listing: Listing | None,
+        bound: int | None,
+        joiner: int,
     ) -> list[CoverSolution]:
-        """The cheapest cover of the rows, then for each of `others` of its atoms the cheapest without that."""
+        """The cheapest cover of the rows and, if a list may help, for each of its atoms the cheapest without it."""
         limit = None if bound is None else bound + _SLACK
-        cover = partial(cheapest_cover, covered, listing=listing, base=base, joiner=joiner, limit=limit)
+        cover = partial(cheapest_cover, covered, listing=listing, joiner=joiner, limit=limit)
         groups: dict[Path, int] = {}
         needs = []
         for held in pool:
@@ -201,7 +207,7 @@ class _Search:
         if first is None:
             return []
         found = {first.atoms: first}
-        for atom in first.atoms[:others]:
+        for atom in first.atoms[:_ALTERNATIVES] if listing is not None else ():
             if (other := cover(banned=atom)) is not None:
                 found.setdefault(other.atoms, other)
         return sorted(found.values(), key=lambda solution: solution.cost)
@@ -236,7 +242,7 @@ class _Search:
             return []
         covered = np.array([held.on_must for held in terms], dtype=np.bool_)
         found: list[_Terms] = []
-        for cover in self._cover(terms, covered, self._listing(self.must_rows), self.bound, _IN, _OR, _ALTERNATIVES):
+        for cover in self._cover(terms, covered, self._listing(self.must_rows, _IN), self.bound, _OR):
             sides = [terms[place].atoms for place in cover.atoms]
             if cover.exceptions:
                 rest = self.must_rows[list(cover.exceptions)].tolist()
@@ -266,14 +272,15 @@ class _Search:
                 yield held
 
 
-def measure_selection(catalog: Catalog, table: TableName, terms: _Terms) -> int:
+def measure_selection(state: State, table: TableName, terms: _Terms) -> int:
     """The bytes of the shortest WHERE, with what its joins cost, in a statement on the table alone."""
+    catalog = state.catalog
     columns = tuple(column.name for column in catalog[table].columns)
     target = Source((), table_name(*table), columns)
     empty = len(render(Delete(target)).encode())
     sizes = [
         len(render(Delete(target, way.sources, way.where)).encode()) - empty
-        for way in lower(catalog, table, Selection(terms, 0))
+        for way in lower(catalog, table, Selection(terms, 0), size_of=lambda name: state.frame(name).size)
     ]
     return min(sizes)
 
@@ -286,7 +293,7 @@ def _price(held: _Held) -> tuple[int, int]:
 def _worth(held: _Held, pure: bool) -> float:
     """Less is better: bytes a row that the atom settles, favouring those that settle many."""
     settled = int(held.on_must.sum()) if pure else int((~held.on_must_not).sum())
-    return (_price(held)[0] + _AND) / float(settled) ** 0.5
+    return (_price(held)[0] + _AND) / math.sqrt(settled)
 
 
 def _by_name(path: Path) -> tuple[str, ...]:
