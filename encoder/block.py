@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from encoder.candidate import Candidate, Element, bytes_of, elements
@@ -31,10 +31,14 @@ _ORDERS = 24
 
 @dataclass(frozen=True)
 class Plan:
-    """Statements that settle a block exactly, with the candidates they come from."""
+    """Statements that settle a block exactly, with the candidates they come from.
+
+    `problem` is the choice that the block left, all candidates that were found for it among them.
+    """
 
     candidates: tuple[Candidate, ...]
     bound: int
+    problem: CoverProblem = field(default=CoverProblem((), ()), compare=False, repr=False)
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -68,17 +72,18 @@ def solve_block(context: Context, owed: Effect, origins: Origins) -> list[Plan]:
     """Exact plans for `owed` in the present state: the cheapest, and the cheapest that leaves all
     sequences alone.  [] if nothing exact was found."""
     parts, candidates = block_candidates(context, owed, origins)
-    plans = []
+    problem = cover_problem(parts, candidates)
+    plans: list[Plan] = []
     still = [candidate for candidate in candidates if not candidate.sequences]
     pools = [candidates] if len(still) == len(candidates) else [candidates, still]
     for pool in pools:
-        plan = _cheapest_exact(context, owed, parts, pool)
+        plan = cheapest_exact(context, owed, parts, pool)
         if plan is not None and plan not in plans:
-            plans.append(plan)
+            plans.append(replace(plan, problem=problem))
     return plans
 
 
-def _cheapest_exact(
+def cheapest_exact(
     context: Context, owed: Effect, parts: Sequence[TableEffect], pool: Sequence[Candidate]
 ) -> Plan | None:
     """Covers in ascending cost until one proves exact when run as a whole; a few tries."""
@@ -103,22 +108,34 @@ def _cover(
     parts: Sequence[TableEffect], pool: Sequence[Candidate], banned: Sequence[frozenset[int]]
 ) -> tuple[list[Candidate], int] | None:
     """The cheapest cover by `pool`, none of whose candidates lists is banned as a whole."""
-    numbered = {element: index for index, element in enumerate(_sorted(elements(parts)))}
     blocked = set().union(*(sorted(group, key=lambda i: -pool[i].size)[:1] for group in banned)) if banned else set()
-    kept = [index for index in range(len(pool)) if index not in blocked]
-    problem = CoverProblem(
-        tuple(
-            Choice(pool[index].size, frozenset(numbered[element] for element in pool[index].covers))
-            for index in kept
-        ),
-        tuple(element[1] == "I" for element in numbered),
-    )
+    kept = [candidate for index, candidate in enumerate(pool) if index not in blocked]
     try:
-        found = solve(problem, budget=SolverBudget())
+        found = solve(cover_problem(parts, kept), budget=SolverBudget())
     except NoSolution:
         return None
     # Deletes first frees keys, inserts last meets them; beyond that, the order of the searches.
-    return [pool[kept[choice]] for choice in sorted(found.chosen)], found.bound
+    return [kept[choice] for choice in sorted(found.chosen)], found.bound
+
+
+def cover_problem(parts: Sequence[TableEffect], pool: Sequence[Candidate]) -> CoverProblem:
+    """`pool` as choices, in their order; what the same ones of them settle counts as one element.
+
+    A row to insert is owed once, all else at least once.
+    """
+    settlers: dict[Element, list[int]] = {element: [] for element in _sorted(elements(parts))}
+    for index, candidate in enumerate(pool):
+        for element in candidate.covers:
+            settlers[element].append(index)
+    distinct = dict.fromkeys((tuple(indexes), element[1] == "I") for element, indexes in settlers.items())
+    covers: list[list[int]] = [[] for _ in pool]
+    for number, (indexes, _) in enumerate(distinct):
+        for index in indexes:
+            covers[index].append(number)
+    return CoverProblem(
+        tuple(Choice(candidate.size, frozenset(own)) for candidate, own in zip(pool, covers, strict=True)),
+        tuple(once for _, once in distinct),
+    )
 
 
 def _sorted(found: frozenset[Element]) -> list[Element]:

@@ -24,11 +24,16 @@ _SEARCH_UNITS = 20_000
 # A condition shorter than this no compact form of a row set could beat.
 _COMPACT_FROM = 40
 # Atoms that row sets are tried beside.
-_WITHIN = 40
+_WITHIN = 8
 
 
 def select(context: Context, table: TableName, labels: Labels, *, share: float = 1.0, keep: int = 8) -> list[Selection]:
     """Selections for `labels`, the shortest first; `share` is the part of the usual work that it is worth."""
+    key = ("select", table, labels.must.tobytes(), labels.must_not.tobytes(), share)
+    return context.state.remember(key, lambda: _select(context, table, labels, share))[:keep]
+
+
+def _select(context: Context, table: TableName, labels: Labels, share: float) -> list[Selection]:
     state: State = context.state
     extra: list[MaskedAtom] = []
     if labels.must_not.any():
@@ -41,10 +46,9 @@ def select(context: Context, table: TableName, labels: Labels, *, share: float =
         labels,
         budget=Budget(int(context.effort.units(_SEARCH_UNITS) * share)),
         timezone=context.timezone,
-        keep=keep,
         extra_atoms=extra,
     )
     if not found or found[0].size > _COMPACT_FROM:
         found += row_set_selections(state.frame(table), labels, context.timezone, within=extra[:_WITHIN])
         found.sort(key=lambda selection: selection.size)
-    return found[:keep]
+    return found

@@ -7,9 +7,10 @@ order of its type, so that comparing codes is comparing values.  NULL is code -1
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from stream.model import TableName, Value
 Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Key = tuple[Value, ...]
+_Found = TypeVar("_Found")
 
 # One fetch for all columns below this many cells; column by column above it, to bound memory.
 _CELLS_AT_ONCE = 2_000_000
@@ -133,6 +135,15 @@ class State:
         self.session = session
         self.catalog = catalog
         self._frames: dict[TableName, Frame] = {}
+        # What searches found in exactly this state, by what they were asked.
+        self.memo: dict[Hashable, Any] = {}
+
+    def remember(self, key: Hashable, search: Callable[[], _Found]) -> _Found:
+        """What `search` gave when it was first asked for under `key` in this state."""
+        if key not in self.memo:
+            self.memo[key] = search()
+        found: _Found = self.memo[key]
+        return found
 
     def frame(self, table: TableName) -> Frame:
         if table not in self._frames:
@@ -140,7 +151,8 @@ class State:
         return self._frames[table]
 
     def forget(self, tables: Sequence[TableName] | None = None) -> None:
-        """Drop what is known of `tables`, or of all."""
+        """Drop what is known of `tables`, or of all, and whatever was found with it."""
+        self.memo.clear()
         for table in list(self._frames) if tables is None else tables:
             self._frames.pop(table, None)
 
@@ -176,7 +188,8 @@ def _rank_on_server(session: Session, column: Column, distinct: list[str]) -> tu
     if not distinct:
         return {}, ()
     try:
-        found = session.execute(query.encode(), [distinct]).fetchall()
+        with session.transaction():  # an error must not end the transaction that is open
+            found = session.execute(query.encode(), [distinct]).fetchall()
     except Exception:  # a type without an order (json, xml, point): text stands for it
         return {text: place for place, text in enumerate(distinct)}, tuple(distinct)
     ranks = {text or "": int(rank or 0) for text, rank in found}

@@ -12,6 +12,9 @@ from encoder.insertion.model import DriverRows, InsertGoal, Proposal, Sequences
 from encoder.insertion.search import propose_inserts
 from encoder.proof import prove
 
+# How much work a search for one table's inserts may do.
+_PROPOSALS = 20_000
+
 
 def insert_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:
     """Proved candidates for all inserts of `effect`: the shortest of all, and the shortest that moves no
@@ -35,11 +38,15 @@ def propose(context: Context, effect: TableEffect, pool: Sequence[DriverRows] = 
     table = effect.table
     names = [column.name for column in table.stored]
     goal = InsertGoal(table.name, tuple(dict(zip(names, row, strict=True)) for row in effect.inserts))
-    return propose_inserts(
-        context.state,
-        goal,
-        Sequences(context.lab.next_values()),
-        budget=Budget(context.effort.units(400_000)),
-        timezone=context.timezone,
-        pool=pool,
+    key = ("inserts", table.name, effect.inserts, tuple((driver.table, driver.rows.tobytes()) for driver in pool))
+    return context.state.remember(
+        key,
+        lambda: propose_inserts(
+            context.state,
+            goal,
+            Sequences(context.lab.next_values()),
+            budget=Budget(context.effort.units(_PROPOSALS)),
+            timezone=context.timezone,
+            pool=pool,
+        ),
     )

@@ -56,12 +56,9 @@ def try_statements(
 ) -> tuple[Candidate | None, bool]:
     """Run `statements` and see; (candidate, whether it needed no repair), (None, False) for a failure."""
     lab = context.lab
-    if any(_explodes(context, statement) for statement in statements):
-        return None, False
-    done = lab.observe(statements)
+    done, moved = context.state.remember(("trial", tuple(statements)), lambda: _trial(context, statements))
     if not isinstance(done, Effect):
         return None, False
-    moved = lab.moved
     covers, mend = footprint(context.catalog, owed, done)
     if not covers:
         return None, False
@@ -79,6 +76,14 @@ def try_statements(
         if not mend:
             return (Candidate(whole, covers, kind + "+repair", moved) if covers else None), False
     return None, False
+
+
+def _trial(context: Context, statements: Sequence[str]) -> tuple[Effect | str, frozenset[TableName]]:
+    """The effect of `statements` (or why there is none) and the sequences that they moved."""
+    if any(_explodes(context, statement) for statement in statements):
+        return "too dear a plan", frozenset()
+    done = context.lab.observe(statements)
+    return done, context.lab.moved
 
 
 def _repair(context: Context, mend: Effect) -> list[str]:

@@ -25,9 +25,11 @@ _Kind: TypeAlias = tuple[TableName, Op]
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Consecutive changes of a transaction."""
+    """Consecutive changes of a transaction; segments of one `run` were cut on a weaker sign than a
+    change of table or operation."""
 
     changes: tuple[RowChange, ...]
+    run: int = 0
 
 
 def segments(changes: Sequence[RowChange]) -> list[Segment]:
@@ -41,12 +43,12 @@ def segments(changes: Sequence[RowChange]) -> list[Segment]:
             runs.append([])
             last = kind
         runs[-1].append(change)
-    pieces = [piece for run in runs for piece in _cut_run(run)]
+    pieces = [(number, piece) for number, run in enumerate(runs) for piece in _cut_run(run)]
     if len(pieces) > MAX_SEGMENTS:
-        pieces = runs
+        pieces = list(enumerate(runs))
     if len(pieces) > MAX_SEGMENTS:
-        pieces = [list(changes)]
-    return [Segment(tuple(piece)) for piece in pieces]
+        pieces = [(0, list(changes))]
+    return [Segment(tuple(piece), number) for number, piece in pieces]
 
 
 def changed_columns(change: RowChange) -> frozenset[str]:

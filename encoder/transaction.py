@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from encoder.block import Plan, solve_block
+from encoder.block import Plan
 from encoder.candidate import bytes_of
 from encoder.context import Context, Effort
-from encoder.effect import Effect, Origins, TableEffect, effect_of, stream_origins, table_effects
+from encoder.effect import Effect, TableEffect, effect_of, table_effects
 from encoder.frame import State
+from encoder.partitioning import origins_in, search_blocks
 from encoder.proof import settle, try_statements
-from encoder.segments import Segment, segments
-from encoder.trial import Laboratory, Position
+from encoder.segments import segments
+from encoder.trial import Laboratory
 from encoder.yardstick import baseline, starter
 from scratch.catalog import Catalog
-from scratch.changes import apply_changes
 from scratch.session import Session
-from solver.blocks import partition
+from solver.blocks import BlockProblem, partition
 from stream.model import RowChange, TableName, Transaction
 
 
@@ -55,7 +54,8 @@ class Variant:
 class Solved:
     """A transaction's variants, cheapest first, the literal ones last; sizes include BEGIN and COMMIT.
 
-    `bound` is what no script made of the same candidates could go below.
+    `bound` is what no script made of the same candidates could go below; `problem` holds the choice that
+    each block left, None where nothing was searched.
     """
 
     index: int
@@ -66,6 +66,7 @@ class Solved:
     bound: int
     consumes: frozenset[TableName]
     seconds: float = field(default=0.0, compare=False)
+    problem: BlockProblem | None = field(default=None, compare=False, repr=False)
 
 
 FRAME_BYTES = len("BEGIN;COMMIT;")
@@ -93,11 +94,12 @@ def solve_transaction(
     rowwise = starter(catalog, transaction.changes, timezone)
     grouped = baseline(state, parts, timezone)
     found: list[Variant] = []
+    problem: BlockProblem | None = None
     with session.transaction(force_rollback=True):
         lab.refresh()
         standing = lab.sequences()
         if strategy not in (Strategy.STARTER, Strategy.BASELINE) and owed:
-            found += _search(context, transaction, owed)
+            found, problem = _search(context, transaction, owed)
         for statements, kind in ((grouped, "baseline"), (rowwise, "starter")):
             if strategy == Strategy.STARTER and kind == "baseline":
                 continue
@@ -120,6 +122,7 @@ def solve_transaction(
         FRAME_BYTES + min((v.size for v in ordered), default=0),
         consumed_sequences(catalog, transaction.changes),
         time.monotonic() - started,
+        problem,
     )
 
 
@@ -145,13 +148,6 @@ def _seen(lab: Laboratory, statements: tuple[str, ...], kind: str) -> Variant:
     return Variant(statements, kind, tuple((name, lab.next_value(name)) for name in sorted(lab.moved)))
 
 
-def origins_in(state: State, changes: Sequence[RowChange]) -> Origins:
-    """Origins of the rows that `changes` bring to the present state."""
-    keyless = {change.table for change in changes if not state.catalog[change.table].row_key}
-    twins = {name for name in keyless if len(state.frame(name).index) < state.frame(name).size}
-    return stream_origins(state.catalog, changes, twins)
-
-
 def consumed_sequences(catalog: Catalog, changes: Sequence[RowChange]) -> frozenset[TableName]:
     """Sequences behind columns of rows that the transaction inserts."""
     return frozenset(
@@ -163,53 +159,19 @@ def consumed_sequences(catalog: Catalog, changes: Sequence[RowChange]) -> frozen
     )
 
 
-def implied_positions(
-    catalog: Catalog, changes: Sequence[RowChange], standing: Callable[[TableName], int]
-) -> dict[TableName, Position]:
-    """Where sequences stand after `changes`, if the ids of inserted rows came from them."""
-    highest: dict[TableName, int] = {}
-    for change in changes:
-        if change.old is not None or change.new is None:
-            continue
-        for column in catalog[change.table].columns:
-            value = change.new.get(column.name)
-            if column.sequence is not None and value is not None:
-                highest[column.sequence] = max(highest.get(column.sequence, 0), int(value))
-    return {
-        sequence: (str(value), "t") for sequence, value in sorted(highest.items()) if value >= standing(sequence)
-    }
-
-
-def _search(context: Context, transaction: Transaction, owed: Effect) -> list[Variant]:
-    """The best partition into blocks, proved as a whole; with and without moving sequences."""
+def _search(context: Context, transaction: Transaction, owed: Effect) -> tuple[list[Variant], BlockProblem]:
+    """The best partition into blocks, proved as a whole, with and without moving sequences; and what the
+    blocks were chosen from."""
     pieces = segments(transaction.changes)
-    blocks: dict[tuple[int, int], list[Plan]] = {}
-    n = len(pieces)
-    for start in range(n):
-        with _at(context, pieces[:start]):
-            for end in range(start + 1, n + 1):
-                if end - start > 1 and context.late:
-                    continue
-                if end - start == 1 or (start, end) == (0, n) or _belong(context.catalog, pieces[start:end]):
-                    changes = [change for piece in pieces[start:end] for change in piece.changes]
-                    block_owed = effect_of(context.catalog, changes)
-                    if not block_owed:
-                        blocks[start, end] = [Plan((), 0)]
-                        continue
-                    blocks[start, end] = solve_block(
-                        context, block_owed, origins_in(context.state, changes)
-                    )
+    blocks = search_blocks(context, pieces)
     found = []
     for still in (False, True):
-        chosen = {
-            interval: plan
-            for interval, plans in blocks.items()
-            if (plan := _pick(plans, still)) is not None
-        }
-        variant = _assemble(context, chosen, n, owed)
+        chosen = {interval: plan for interval, plans in blocks.items() if (plan := _pick(plans, still)) is not None}
+        variant = _assemble(context, chosen, len(pieces), owed)
         if variant is not None and variant not in found:
             found.append(variant)
-    return found
+    problems = {interval: plans[0].problem for interval, plans in blocks.items() if plans}
+    return found, BlockProblem(len(pieces), problems)
 
 
 def _pick(plans: Sequence[Plan], still: bool) -> Plan | None:
@@ -236,36 +198,3 @@ def _assemble(
         suspect = max(path, key=lambda interval: (interval[1] - interval[0], -interval[0]))
         del remaining[suspect]
     return None
-
-
-def _belong(catalog: Catalog, pieces: Sequence[Segment]) -> bool:
-    """Whether consecutive segments may gain from one block: a table in common, or a foreign key between."""
-    tables = [frozenset(change.table for change in piece.changes) for piece in pieces]
-    if len(pieces) > 3:
-        return len(frozenset().union(*tables)) <= 2
-    for first, second in zip(tables, tables[1:], strict=False):
-        linked = any(
-            key.target in second for table in first for key in catalog[table].foreign_keys
-        ) or any(key.target in first for table in second for key in catalog[table].foreign_keys)
-        if not (first & second or linked):
-            return len(pieces) == 2
-    return True
-
-
-@contextmanager
-def _at(context: Context, before: Sequence[Segment]) -> Iterator[None]:
-    """The state after the segments `before`, sequences included."""
-    if not before:
-        yield
-        return
-    changes = [change for piece in before for change in piece.changes]
-    lab = context.lab
-    standing = lab.sequences()
-    tables = sorted({change.table for change in changes})
-    with lab.savepoint():
-        apply_changes(lab.session, context.catalog, changes)
-        context.state.forget(tables)
-        lab.stand(implied_positions(context.catalog, changes, lab.next_value))
-        yield
-    context.state.forget(tables)
-    lab.stand(standing)

@@ -76,8 +76,6 @@ class UpdateSearch:
         self.effect = effect
         self.table = effect.table
         self.frame: Frame = context.state.frame(self.table.name)
-        self._expressions: dict[tuple[int, tuple[int, ...]], list[Expression]] = {}
-        self._selected: dict[tuple[bytes, bytes], list[Selection]] = {}
         self._tried: set[Group] = set()
         self._index = self.frame.index
 
@@ -179,17 +177,24 @@ class UpdateSearch:
             others = self._choices(replace(group, places=tuple(p for p in group.places if p != place)))
             if len(group.places) > 1 and not others:
                 continue
-            windows = find_windows(
-                self.context.state,
-                self.table.name,
-                self._goal(group, place),
-                budget=Budget(self.context.effort.units(_EXPRESSIONS)),
-                timezone=self.context.timezone,
-                keep=2,
-            )
+            windows = self._find_windows(group, place)
             for window in windows:
                 statements = self._window_statements(group, place, window, [options[0] for options in others])
                 yield prove(self.context, self.owed, target, statements, "update")
+
+    def _find_windows(self, group: Group, place: int) -> list[WindowExpression]:
+        goal = self._goal(group, place)
+        return self.context.state.remember(
+            ("windows", self.table.name, place, group.rows, tuple(goal.new)),
+            lambda: find_windows(
+                self.context.state,
+                self.table.name,
+                goal,
+                budget=Budget(self.context.effort.units(_EXPRESSIONS)),
+                timezone=self.context.timezone,
+                keep=2,
+            ),
+        )
 
     def _window_statements(
         self, group: Group, place: int, window: WindowExpression, others: Sequence[Assignment]
@@ -249,17 +254,18 @@ class UpdateSearch:
         return Goal(self.table.stored[place], np.array(group.rows, dtype=np.int64), group.goal(place))
 
     def _find_expressions(self, group: Group, place: int) -> list[Expression]:
-        key = (place, group.rows)
-        if key not in self._expressions:
-            self._expressions[key] = find_expressions(
+        goal = self._goal(group, place)
+        return self.context.state.remember(
+            ("expressions", self.table.name, place, group.rows, tuple(goal.new)),
+            lambda: find_expressions(
                 self.context.state,
                 self.table.name,
-                self._goal(group, place),
+                goal,
                 budget=Budget(self.context.effort.units(_EXPRESSIONS)),
                 timezone=self.context.timezone,
                 keep=3,
-            )
-        return self._expressions[key]
+            ),
+        )
 
     def _select(
         self, group: Group, assignments: Sequence[Assignment], target: frozenset[Element]
@@ -277,11 +283,7 @@ class UpdateSearch:
         return None
 
     def _selections(self, labels: Labels) -> list[Selection]:
-        """Assignments that leave the same rows free share the search."""
-        key = (labels.must.tobytes(), labels.must_not.tobytes())
-        if key not in self._selected:
-            self._selected[key] = select(self.context, self.table.name, labels)
-        return self._selected[key]
+        return select(self.context, self.table.name, labels)
 
     def free_rows(self, assignments: Sequence[Assignment]) -> NDArray[np.bool_]:
         """Rows that the assignments would leave as they are, or bring to what is owed."""

@@ -24,7 +24,8 @@ import psycopg
 from encoder.context import Effort
 from encoder.deadline import Deadline
 from encoder.frame import State
-from encoder.transaction import Solved, Strategy, implied_positions, solve_transaction
+from encoder.partitioning import implied_positions
+from encoder.transaction import Solved, Strategy, solve_transaction
 from encoder.trial import Laboratory, install_capture
 from replay.replayer import ODD_SETTINGS, ODD_TIMEZONE
 from scratch.catalog import read_catalog

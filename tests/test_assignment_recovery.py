@@ -207,7 +207,7 @@ def recovered(session: Session, column: str, expression: str, rest: str) -> tupl
     found = find_expressions(state, name, Goal(target, rows, wanted), budget=Budget(5000), timezone="UTC")
     for values in evaluate(state, name, found, [target] * len(found), rows, timezone="UTC"):
         assert values == wanted
-    return min((one.size for one in found), default=None), size(f"SELECT {expression}") - len("SELECT ")
+    return min((one.size for one in found), default=None), size(f"SELECT({expression})") - len("SELECT()")
 
 
 @pytest.mark.parametrize(("family", "column", "expression", "rest"), QUICK)

@@ -119,6 +119,8 @@ PLANTED = [
     "INSERT INTO membership(club_id,person_id,role)SELECT 9,person_id,role FROM membership WHERE club_id=2 "
     "ORDER BY 2",
     "INSERT INTO club(title,slug,city_id)SELECT name,lower(name),id FROM city WHERE country='NO'ORDER BY 3",
+    "INSERT INTO notice(kind,body,person_id)SELECT'club',title,p.id FROM club c,person p "
+    "WHERE p.city_id=c.city_id AND c.id<6 ORDER BY 3",
     # Groups.
     "INSERT INTO daily(day,kind,amount)SELECT day,kind,sum(amount)FROM payment GROUP BY 1,2 ORDER BY 1,2",
     "INSERT INTO daily(day,kind,amount)SELECT day,kind,count(*)FROM payment GROUP BY 1,2 ORDER BY 2,1",
@@ -135,6 +137,8 @@ PLANTED = [
     ",('gift',5))v(k,a)WHERE city_id=5 ORDER BY 1,3",
     "INSERT INTO membership(club_id,person_id)SELECT c.id,p.id FROM club c,person p WHERE c.id<4 AND p.id<13 "
     "ORDER BY 1,2 ON CONFLICT DO NOTHING",
+    "INSERT INTO membership(club_id,person_id)SELECT a.club_id,p.id FROM club_tags a,person p WHERE p.city_id<4 "
+    "ORDER BY 2,1 ON CONFLICT DO NOTHING",
     "INSERT INTO club_tags SELECT c.id,t.id FROM club c,tag t WHERE t.id<4 ON CONFLICT DO NOTHING",
     "INSERT INTO membership(club_id,person_id)SELECT 4,id FROM person WHERE id<80 AND id NOT IN(SELECT person_id "
     "FROM membership)ORDER BY 2",

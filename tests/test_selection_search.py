@@ -61,6 +61,8 @@ OWN = [
     "WHERE note ISNULL",
     "WHERE note NOTNULL AND NOT hidden",
     "WHERE note=''",
+    "WHERE note~''AND kind<3",
+    "WHERE cost>0 AND kind=2",
     "WHERE flag",
     "WHERE NOT flag",
     "WHERE flag IS NOT TRUE",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from encoder.assignment.children import child_aggregates
 from encoder.assignment.problem import Input, Problem, quoted
 
 _MAX_KEYS = 12
+_MAX_NESTING = 2
+
+Path: TypeAlias = tuple[str, ...]
 
 
 @lru_cache(maxsize=8)
@@ -72,27 +76,35 @@ def _members(text: str) -> int:
 
 @lru_cache(maxsize=8)
 def json_fields(problem: Problem) -> tuple[Input, ...]:
-    """Top-level fields of the row's own jsonb columns, as text and (where they are) as integers."""
+    """Fields of the row's own jsonb columns, as text and (where they are) as numbers."""
     found: list[Input] = []
     for item in problem.own:
         if item.base not in ("jsonb", "json"):
             continue
         parsed = [_object(text) for text in item.texts]
-        counts = Counter(key for value in parsed if value is not None for key in value)
-        for key, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_MAX_KEYS]:
-            values = [None if value is None else value.get(key) for value in parsed]
-            if any(isinstance(value, dict | list) for value in values):
-                continue
-            term = op(item.term, "->>", quoted(key))
+        for path, values in _fields(parsed):
+            term = op(item.term, "->>", quoted(path[0]))
+            if len(path) > 1:
+                term = op(item.term, "#>>", quoted("{" + ",".join(path) + "}"))
             texts = tuple(_as_text(value) for value in values)
             found.append(Input(term, "text", "S", texts, problem.cost(term)))
-            if all(value is None or type(value) is int for value in values):
-                number = cast(term, "int")
-                found.append(Input(number, "integer", "N", texts, problem.cost(number)))
-            elif all(value is None or type(value) in (int, float) for value in values):
-                number = cast(term, "numeric")
-                found.append(Input(number, "numeric", "N", texts, problem.cost(number)))
+            if all(value is None or type(value) in (int, float) for value in values):
+                whole = all(value is None or type(value) is int for value in values)
+                number = cast(term, "int" if whole else "numeric")
+                found.append(Input(number, "integer" if whole else "numeric", "N", texts, problem.cost(number)))
     return tuple(found)
+
+
+def _fields(documents: Sequence[dict[str, object] | None], depth: int = 1) -> Iterator[tuple[Path, list[object]]]:
+    """Paths of the commonest scalar fields, with their values document by document."""
+    counts = Counter(key for document in documents if document is not None for key in document)
+    for key, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_MAX_KEYS]:
+        values = [None if document is None else document.get(key) for document in documents]
+        if not any(isinstance(value, dict | list) for value in values):
+            yield (key,), values
+        elif depth < _MAX_NESTING:
+            inner = [value if isinstance(value, dict) else None for value in values]
+            yield from (((key, *path), found) for path, found in _fields(inner, depth + 1))
 
 
 def _object(text: str | None) -> dict[str, object] | None:

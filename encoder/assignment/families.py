@@ -47,6 +47,8 @@ FAMILIES: Tiers = (
     *NEAR,
     (16, (numeric.related, conditions.flags, cases.maps, numeric.pairs, times.scaled_shifts)),
     (40, (children.existence, children.picked, text.concatenated)),
-    (50, (text.compositions, lookups.lookups, windows.ranked, numeric.related_pairs)),
-    (110, (numeric.triples, children.filtered, children.lists)),
+    (50, (text.compositions, windows.ranked)),
+    (50, (lookups.lookups,)),
+    (110, (children.filtered, children.lists)),
+    (70, (numeric.triples, numeric.related_pairs)),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -30,6 +30,8 @@ _MAX_PAIRED = 3
 _MAX_NUMBERINGS = 8
 _MAX_TERMS = 4
 _MAX_RUNNING = 8
+_MAX_SUMMED = 12
+_MAX_SORTED = 200_000
 _TRAILING = re.compile(r"\d+$")
 _INNER = "numbered"
 
@@ -132,12 +134,17 @@ class Layout:
         return tuple(found[: 2 * _MAX_RUNNING])
 
 
+@lru_cache(maxsize=2)
+def _layout(problem: Problem) -> Layout:
+    return Layout(problem.frame)
+
+
 def numberings(problem: Problem, chosen: NDArray[np.intp] | None, wanted: Floats) -> Iterator[Numbering]:
     """rank (which is row_number where the order is total) and dense_rank that fit the `wanted` numbers.
 
     `wanted` are the sample's; `chosen` are the rows that count; all of them by default.
     """
-    layout = Layout(problem.frame)
+    layout = _layout(problem)
     if not layout.table.row_key:
         return
     rows = np.array(problem.rows)
@@ -151,12 +158,37 @@ def numberings(problem: Problem, chosen: NDArray[np.intp] | None, wanted: Floats
             if (order.column in own and len(partition.terms[0].parts) == 1) or not _monotone(groups, wanted, codes):
                 continue
             if not repeated:
+                if not _roughly(partition, order, members, rows, wanted):
+                    continue
                 found = _row_numbers(layout, partition, order, members)
             elif _tied_alike(groups, wanted, codes):
                 found = _ranks(layout, partition, order, members)
             else:
                 continue
             yield from (numbering for numbering in found if _affine(numbering.values[rows], wanted))
+
+
+def _roughly(
+    partition: Partition, order: Order, members: Codes, rows: NDArray[np.intp], wanted: Floats
+) -> bool:
+    """Whether a few rows of the sample stand about as far apart as `wanted` says; cheaper than a sort."""
+    by_size = np.argsort(wanted)
+    places = by_size[[0, len(by_size) // 3, 2 * len(by_size) // 3, -1]]
+    step = float(np.gcd.reduce(np.abs(wanted - wanted[0]).astype(np.int64)))
+    groups, codes = partition.codes[members], order.codes[members]
+    least, most = [], []
+    for row in rows[places].tolist():
+        near = codes[groups == partition.codes[row]]
+        least.append(int((near < order.codes[row]).sum()))
+        most.append(int((near <= order.codes[row]).sum()) - 1)
+    for falling in (False, True):
+        apart = (wanted[places] - wanted[places[0]]) / (-step if falling else step)
+        if all(
+            low - most[0] <= between <= high - least[0]
+            for low, high, between in zip(least, most, apart.tolist(), strict=True)
+        ):
+            return True
+    return False
 
 
 def _affine(values: Floats, wanted: Floats) -> bool:
@@ -340,44 +372,55 @@ def _running(problem: Problem) -> Iterator[Term]:
     """Totals of a group, and running sums in it."""
     if problem.base not in _NUMERIC or np.isnan(problem.numbers).any():
         return
-    layout = Layout(problem.frame)
+    layout = _layout(problem)
     band, rows = Band.rounding(problem.numbers, problem.scale), np.array(problem.rows)
     columns = [c for c in problem.table.columns if c.base in _NUMERIC and c.name not in problem.table.row_key]
+    numbers = [(column, layout.frame.numbers(column.name)) for column in columns[:_MAX_SUMMED]]
     for place, partition in enumerate(layout.partitions):
         _, group = np.unique(partition.codes, return_inverse=True)
-        counts = np.bincount(group)
-        if partition.terms and band.holds(counts[group][rows].astype(np.float64)):
+        if partition.terms and band.holds(np.bincount(group)[group][rows].astype(np.float64)):
             yield _over(raw("count(*)"), partition, ())
-        for column in columns:
-            numbers = _floats(layout.frame, column)
-            known = np.nan_to_num(numbers)
-            sums = np.bincount(group, weights=known)
-            present = np.bincount(group, weights=~np.isnan(numbers))
-            most, least = np.full(len(counts), -np.inf), np.full(len(counts), np.inf)
-            np.fmax.at(most, group, numbers)
-            np.fmin.at(least, group, numbers)
-            with np.errstate(all="ignore"):
-                totals = (("sum", sums), ("max", most), ("min", least), ("avg", sums / present))
-            for name, values in totals:
-                if band.holds(np.round(values, 9)[group][rows]):
+        for column, values in numbers:
+            for name, totals in _totals(values, group):
+                if band.holds(np.round(totals, 9)[group][rows]):
                     yield _over(call(name, ref((), column.name)), partition, ())
-            if place < _MAX_RUNNING:
-                yield from _running_sums(layout, partition, column, known, band, rows)
+        if place < _MAX_RUNNING and layout.frame.size * place <= _MAX_SORTED:
+            yield from _running_sums(layout, partition, numbers, band, rows)
+
+
+def _totals(values: Floats, group: NDArray[np.intp]) -> Iterator[tuple[str, Floats]]:
+    known = ~np.isnan(values)
+    present = np.bincount(group, weights=known)
+    sums = np.bincount(group, weights=np.nan_to_num(values))
+    most, least = np.full(len(present), -np.inf), np.full(len(present), np.inf)
+    np.maximum.at(most, group[known], values[known])
+    np.minimum.at(least, group[known], values[known])
+    yield "sum", np.asarray(sums, dtype=np.float64)
+    yield "max", most
+    yield "min", least
+    with np.errstate(all="ignore"):
+        yield "avg", np.asarray(sums / present, dtype=np.float64)
 
 
 def _running_sums(
-    layout: Layout, partition: Partition, column: Column, known: Floats, band: Band, rows: NDArray[np.intp]
+    layout: Layout,
+    partition: Partition,
+    numbers: Sequence[tuple[Column, Floats]],
+    band: Band,
+    rows: NDArray[np.intp],
 ) -> Iterator[Term]:
     for order in layout.sequences:
-        if order.column == column.name:
-            continue
         line, starts, ties = _sorted(partition, order, layout.key)
-        total = np.cumsum(known[line])
-        before = np.where(starts, total - known[line], -np.inf)
-        values = np.empty(len(line))
-        values[line] = np.round(total - _carried(before), 9)
-        if band.holds(values[rows]):
-            yield _over(call("sum", ref((), column.name)), partition, _order_parts(layout, order, bool(ties.any())))
+        for column, values in numbers:
+            if column.name == order.column:
+                continue
+            known = np.nan_to_num(values)[line]
+            total = np.cumsum(known)
+            running = np.empty(len(line))
+            running[line] = np.round(total - _carried(np.where(starts, total - known, -np.inf)), 9)
+            if band.holds(running[rows]):
+                parts = _order_parts(layout, order, bool(ties.any()))
+                yield _over(call("sum", ref((), column.name)), partition, parts)
 
 
 def _carried(values: Floats) -> Floats:
@@ -386,18 +429,14 @@ def _carried(values: Floats) -> Floats:
     return values[places]
 
 
-def _floats(frame: Frame, column: Column) -> Floats:
-    return frame.numbers(column.name)
-
-
 def _neighbours(problem: Problem) -> Iterator[Term]:
     """The value of the row before or after in a group's order."""
-    layout = Layout(problem.frame)
+    layout = _layout(problem)
     if not layout.table.row_key or len(set(problem.new)) < 2:
         return
     text_like = problem.base in STRINGS
     candidates = [c for c in problem.table.columns if c.base == problem.base or (text_like and c.base in STRINGS)]
-    for partition in layout.partitions[:_MAX_RUNNING]:
+    for partition in layout.partitions[: max(2, min(_MAX_RUNNING, _MAX_SORTED // problem.frame.size))]:
         for order in layout.sequences:
             if order.descending:
                 continue

@@ -10,11 +10,12 @@ import numpy as np
 
 from emit.term import Prec, Query, Ref, Term, separate
 from encoder.insertion.evidence import Link
-from encoder.insertion.joined import joined_plans
+from encoder.insertion.joined import joined_plans, passed_over_plans
 from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import Indexes, Proposal
 from encoder.insertion.plan import Plan, all_there, combinations, holes_of, present, reader_of, sort_orders, unique_keys
 from encoder.insertion.sides import ListSide, Side, TableSide, determined
+from encoder.insertion.single import needs_synthesis
 from encoder.insertion.slots import Slot
 from encoder.insertion.task import From, Task, order_by, row_number, with_join
 from encoder.selection.model import Mask
@@ -61,6 +62,15 @@ def _plans(task: Task, hypotheses: Sequence[Link]) -> Iterator[Plan]:
             yield from _product(task, [first, second], rest)
         if left:
             yield from _product(task, [first], left)
+    yield from _looked_up(task, hypotheses, repeated)
+
+
+def _looked_up(task: Task, hypotheses: Sequence[Link], repeated: Sequence[Link]) -> Iterator[Plan]:
+    """Rows of one table, one each, joined with another table by columns that no foreign key connects."""
+    single = [link for link in hypotheses if link.distinct and link.beside is None and link.pool is None]
+    for one in [link for link in single[:_FIRST_SIDES] if needs_synthesis(task, link)]:
+        for other in repeated[:_SECOND_SIDES]:
+            yield from _product(task, [other, one], [])
 
 
 def _repeating(task: Task, hypotheses: Sequence[Link]) -> list[Link]:
@@ -110,22 +120,18 @@ def _with_passed_over(task: Task, sides: Sequence[Side]) -> Iterator[Plan]:
     if not task.sequences:
         yield Plan(tuple(_loosened(side, mask) for side, mask in masks), None, True)
         return
-    for chosen in product((True, False), repeat=len(sides)):
-        picked = [(side, mask if use else None) for use, (side, mask) in zip(chosen, masks, strict=True)]
-        if any(mask is not None and mask.any() for _, mask in picked):
-            yield Plan(tuple(_extended(side, mask) for side, mask in picked), None, True)
+    for pair in (sides, sides[::-1]) if len(sides) == 2 else ():
+        if all(isinstance(side, TableSide) for side in pair):
+            plan = Plan(tuple(pair), None, True, tuple(holes_of(pair)))
+            mask = free[1] if pair is sides else free[0]
+            rows = [] if mask is None else np.flatnonzero(mask).tolist()
+            yield from passed_over_plans(task, plan, {row: range(pair[0].size) for row in rows})
 
 
 def _loosened(side: Side, free: Mask | None) -> Side:
     if free is None or not isinstance(side, TableSide):
         return side
     return replace(side, must_not=~free)
-
-
-def _extended(side: Side, free: Mask | None) -> Side:
-    if free is None or not isinstance(side, TableSide):
-        return side
-    return replace(side, extra=tuple(np.flatnonzero(free).tolist()))
 
 
 def _free_rows(task: Task, sides: Sequence[Side], place: int) -> Mask | None:
@@ -158,7 +164,9 @@ def _propose(task: Task, plan: Plan) -> Iterator[Proposal]:
     if terms is None:
         return
     ways: list[_Way] = []
-    if task.sequences:
+    if plan.keys is not None:
+        ways += _burnt_ways(task, plan, terms, plan.keys)
+    elif task.sequences:
         for keys, places in islice(sort_orders(task, plan), _MAX_ORDERS):
             ways += _numbered(task, plan, terms, keys, places)
     else:
@@ -200,6 +208,18 @@ def _numbered(
     if fresh:
         ways += [_Way(layout, keys, True) for layout in layouts(task.slots, terms, True)]
     return ways
+
+
+def _burnt_ways(
+    task: Task, plan: Plan, terms: dict[str, Term], keys: tuple[tuple[Term, bool], ...]
+) -> list[_Way]:
+    """Ways to give the ids where the plan draws just the sequence's values that the stream shows."""
+    slot = task.sequences[0]
+    if slot.drawn is None:
+        return []
+    start = int(slot.values[0] or 0) - slot.drawn[0]
+    numbered = {**terms, slot.name: row_number(keys, start - 1)}
+    return [_Way(layout, keys, False) for layout in layouts(task.slots, numbered, True)]
 
 
 def _statement(

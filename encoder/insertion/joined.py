@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations, product
+from typing import TypeAlias
 
 import numpy as np
 
@@ -60,20 +61,35 @@ def _joined_passed_over(
     partners: dict[Value, list[int]] = {}
     for item, row in enumerate(left.rows.tolist()):
         partners.setdefault(keys[row], []).append(item)
-    candidates = sorted(set(range(len(others))) - set(right.rows.tolist()))
-    joined = {row: partners[others[row]] for row in candidates if others[row] in partners}
-    free = [row for row in joined if _gives_nothing(task, left, right, row, joined[row])]
+    joined = {row: partners[key] for row, key in enumerate(others) if key in partners}
+    yield from passed_over_plans(task, plan, joined)
+
+
+def passed_over_plans(task: Task, plan: Plan, joined: Mapping[int, Sequence[int]]) -> Iterator[Plan]:
+    """`plan` with rows of its second table added of which nothing came, because all that they give is there;
+    `joined`: the items of the first table that a row of the second meets."""
+    left, right = plan.sides
+    assert isinstance(left, TableSide)
+    assert isinstance(right, TableSide)
+    known = set(right.rows.tolist())
+    free = {
+        row: list(items)
+        for row, items in sorted(joined.items())
+        if row not in known and _gives_nothing(task, left, right, row, items)
+    }
     if not free:
         return
+    mask = np.ones(task.state.frame(right.link.table.name).size, dtype=bool)
+    mask = mask if right.must_not is None else right.must_not.copy()
     if not task.sequences:
-        mask = np.ones(len(others), dtype=bool) if right.must_not is None else right.must_not.copy()
-        mask[free] = False
+        mask[list(free)] = False
         yield replace(plan, sides=(left, replace(right, must_not=mask)), holes=True)
         return
-    for chosen in _burnt(task, plan, left, right, {row: joined[row] for row in free}):
-        more = replace(right, extra=tuple(chosen))
-        holes = tuple((item, right.size + at) for at, row in enumerate(chosen) for item in joined[row])
-        yield Plan((left, more), plan.join, True, (*plan.joined_holes, *holes))
+    for keys, chosen, undecided in _burnt(task, plan, left, right, free):
+        mask[undecided] = False
+        more = replace(right, extra=tuple(chosen), must_not=mask.copy())
+        mask[undecided] = True
+        yield Plan((left, more), plan.join, True, (), keys)
 
 
 def _gives_nothing(task: Task, left: TableSide, right: TableSide, row: int, items: Sequence[int]) -> bool:
@@ -90,14 +106,17 @@ def _gives_nothing(task: Task, left: TableSide, right: TableSide, row: int, item
     return False
 
 
+_Keys: TypeAlias = tuple[tuple[Term, bool], ...]
+
+
 def _burnt(
-    task: Task, plan: Plan, left: TableSide, right: TableSide, free: dict[int, list[int]]
-) -> Iterator[list[int]]:
-    """Sets of free rows whose combinations have used up just the sequence values that are missing."""
+    task: Task, plan: Plan, left: TableSide, right: TableSide, free: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[_Keys, list[int], list[int]]]:
+    """Sort keys with the free rows that must have used up the sequence values that are missing, and those that may."""
     slot = task.sequences[0]
-    if slot.drawn is None:
+    if slot.drawn is None or len(task.sequences) > 1:
         return
-    rows = sorted(free)
+    rows = list(free)
     pairs = [(item, at) for at, row in enumerate(rows) for item in free[row]]
     full = Plan(
         (left, replace(right, extra=tuple(rows))),
@@ -112,32 +131,37 @@ def _burnt(
             place, holes = sort_codes(task, full, turn, keys)
             gaps = np.searchsorted(place, holes)
             known = np.bincount(gaps[: len(plan.joined_holes)], minlength=task.count + 1)[: task.count]
-            chosen = _fitting(needs - known, [at for _, at in pairs], gaps[len(plan.joined_holes) :].tolist())
-            if chosen is not None:
-                yield [rows[at] for at in sorted(chosen)]
+            fit = _fitting(needs - known, [at for _, at in pairs], gaps[len(plan.joined_holes) :].tolist())
+            if fit is not None:
+                terms = tuple(term for key in keys for term in key.terms)
+                yield terms, [rows[at] for at in sorted(fit[0])], [rows[at] for at in sorted(fit[1])]
 
 
-def _fitting(needs: Indexes, owners: Sequence[int], gaps: Sequence[int]) -> set[int] | None:
-    """Which owners to take so that gap g holds needs[g] of their places; what lies after the last gap is free."""
+def _fitting(
+    needs: Indexes, owners: Sequence[int], gaps: Sequence[int]
+) -> tuple[set[int], set[int]] | None:
+    """Which owners to take, and which perhaps, so that gap g holds needs[g] of their places.
+
+    What lies after the last gap is free.  None where that cannot be.
+    """
     left = set(owners)
     taken: set[int] = set()
     while True:
-        open_places: dict[int, set[int]] = {gap: set() for gap in range(len(needs))}
+        choices: dict[int, list[int]] = {gap: [] for gap in range(len(needs))}
         rest = needs.copy()
         for owner, gap in zip(owners, gaps, strict=True):
-            if gap < len(needs):
-                if owner in taken:
-                    rest[gap] -= 1
-                elif owner in left:
-                    open_places[gap].add(owner)
-        if (rest < 0).any():
+            if gap < len(needs) and owner in taken:
+                rest[gap] -= 1
+            elif gap < len(needs) and owner in left:
+                choices[gap].append(owner)
+        if any(rest[gap] < 0 or rest[gap] > len(choice) for gap, choice in choices.items()):
             return None
         settled = len(left)
-        for gap, choice in open_places.items():
-            if choice and rest[gap] == 0:
-                left -= choice
-            elif choice and rest[gap] == len(choice):
-                taken |= choice & left
-                left -= choice
+        for gap, choice in choices.items():
+            if rest[gap] == 0:
+                left -= set(choice)
+            elif rest[gap] == len(choice):
+                taken |= left & set(choice)
+                left -= set(choice)
         if len(left) == settled:
-            return taken if not rest.any() else None
+            return taken, left

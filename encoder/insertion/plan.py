@@ -21,12 +21,15 @@ MAX_KEYS = 3  # sort keys of one side that are tried
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`sides` whose product, filtered by `join`, has the inserted rows and perhaps others, which are in the
-    target already (`holes`; with a join, `joined_holes` names them by the items of the sides)."""
+    target already (`holes`; with a join, `joined_holes` names them by the items of the sides).  With
+    `keys`, sequences give the ids when the product is sorted by them: the rows passed over have used up the
+    values that are missing."""
 
     sides: tuple[Side, ...]
     join: Term | None
     holes: bool
     joined_holes: tuple[tuple[int, ...], ...] = ()
+    keys: tuple[tuple[Term, bool], ...] | None = None
 
 
 def unique_keys(task: Task) -> list[list[Slot]]:

@@ -44,16 +44,17 @@ def propose_inserts(
 ) -> list[Proposal]:
     """Statements that should insert the rows of `goal` into `state`, shortest first.
 
-    The plain VALUES statements are always among them, so the list is empty only where no INSERT
-    can give the ids (an ALWAYS identity whose sequence stands elsewhere).  Of the others about `keep` are
-    given, the shortest of each kind.  `budget` is spent by the searches for sources in cells compared.
+    The plain VALUES statements and the shortest that say all values themselves are always among them, so the
+    list is empty only where no INSERT can give the ids (an ALWAYS identity whose sequence stands elsewhere).
+    Of the others about `keep` are given, the shortest of each kind.  `budget` is spent by the searches for
+    sources: a unit is a thousand cells read, or an expression tried.
     """
     target = state.catalog[goal.table]
     task = Task(state, target, tuple(make_slots(state, goal, sequences)), Speller(timezone), budget, timezone)
     plain = _shortest(values_inserts(target, task.slots, task.spell), 2)
     found = _shortest(list(_literal(task)), keep)
     best = min((len(render(p.statement).encode()) for p in [*plain, *found]), default=1 << 60)
-    return _kept([*plain, *found, *_drawn(replace(task, ceiling=best), pool)], plain, keep)
+    return _kept([*plain, *found, *_drawn(replace(task, ceiling=best), pool)], [*plain, *found[:2]], keep)
 
 
 def _kept(proposals: Sequence[Proposal], always: Sequence[Proposal], keep: int) -> list[Proposal]:

@@ -34,7 +34,8 @@ _SELECTIONS = 3
 _SELECTION_UNITS = 30000
 _EXPRESSION_UNITS = 1500
 # A simple expression of so few bytes is taken without looking further.
-_SIMPLE = 30
+_SIMPLE = 45
+_JOIN = 12  # bytes that a join costs at least
 # The shortest condition: WHERE a
 _SHORTEST_WHERE = 7
 
@@ -83,7 +84,7 @@ class Task:
     def express(self, link: Link, slot: Slot) -> Expression | None:
         """`slot` over the rows of `link`: equal columns and offsets first, then whatever synthesis finds."""
         simple = self.simple(link, slot)
-        if simple is not None and simple.size <= _SIMPLE:
+        if simple is not None and _bytes(simple) <= _SIMPLE:
             return simple
         rows, first, inverse = np.unique(link.rows, return_index=True, return_inverse=True)
         new = [slot.values[place] for place in first.tolist()]
@@ -93,7 +94,7 @@ class Task:
         with self._allot(_EXPRESSION_UNITS) as budget:
             found = find_expressions(self.state, link.table.name, goal, budget=budget, timezone=self.timezone)
         found += [simple] if simple is not None else []
-        return min(found, key=lambda e: (e.size + 12 * len(e.paths), str(e.term)), default=None)
+        return min(found, key=lambda e: (_bytes(e), str(e.term)), default=None)
 
     def simple(self, link: Link, slot: Slot) -> Expression | None:
         """An equal column, one at a fixed distance, or a simple function of one; without any search."""
@@ -102,20 +103,32 @@ class Task:
         return self._offset(link, slot) or self._derived(link, slot)
 
     def _derived(self, link: Link, slot: Slot) -> Expression | None:
-        """A simple function of one column."""
-        frame = self.state.frame(link.table.name)
+        """A simple function of one column, of the row itself or of one that it refers to."""
         found: list[Expression] = []
-        rows = link.rows.tolist()
-        for column in link.table.columns:
-            kind = class_of(column)
-            if kind == TEXT and column.kind != "S":
-                continue
-            texts = frame.texts(column.name)
-            derived = derive([texts[row] for row in rows], kind, slot, self.spell)
-            if derived is not None:
-                term = derived.build(ref((), column.name))
-                found.append(Expression(term, frozenset(), derived.cost + len(column.name)))
-        return min(found, key=lambda expression: expression.size, default=None)
+        for path, table, rows in self._reached(link):
+            frame = self.state.frame(table.name)
+            for column in table.columns:
+                kind = class_of(column)
+                if kind == TEXT and column.kind != "S":
+                    continue
+                texts = frame.texts(column.name)
+                derived = derive([texts[row] for row in rows], kind, slot, self.spell)
+                if derived is not None:
+                    term = derived.build(ref(path, column.name))
+                    size = derived.cost + len(column.name)
+                    found.append(Expression(term, frozenset({path} if path else ()), size))
+        return min(found, key=_bytes, default=None)
+
+    def _reached(self, link: Link) -> Iterator[tuple[Path, Table, list[int]]]:
+        """The link's rows, and those that all of them refer to by one foreign key."""
+        yield (), link.table, link.rows.tolist()
+        if link.pool is not None and link.pool.cte is not None:
+            return
+        frame = self.state.frame(link.table.name)
+        for key in link.table.foreign_keys:
+            rows = frame.parent(key)[link.rows]
+            if (rows >= 0).all():
+                yield (key,), self.state.catalog[key.target], rows.tolist()
 
     def _offset(self, link: Link, slot: Slot) -> Expression | None:
         """A whole number away from an integer column."""
@@ -194,6 +207,10 @@ class Task:
 def _short(term: Term) -> str:
     """A word no longer than `term` will be."""
     return "a" * sum(len(part.encode()) if isinstance(part, str) else 1 for part in term.parts)
+
+
+def _bytes(expression: Expression) -> int:
+    return expression.size + _JOIN * len(expression.paths)
 
 
 def own(column: str) -> Expression:

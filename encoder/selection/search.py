@@ -41,7 +41,7 @@ _SEEDS, _FIRST_SEEDS, _HOPE = 10, 4, 1.3
 # A term may be this many times as dear for its rows as the selection to beat.
 _FAIR = 2
 # Bytes of the words around terms and lists of keys.
-_AND, _OR, _NOT_IN, _IN = 4, 4, 9, 5
+_AND, _OR, _NOT_IN, _IN = 4, 4, 7, 3
 # A selection this short is not worth a search for disjunctions.
 _SHORT = 24
 _ALTERNATIVES = 4
@@ -91,8 +91,8 @@ def find_selections(
     if literal is not None:
         search.offer([((literal,),)])
     search.offer(search.conjunctions())
-    if not search.found or search.found[0].size > _SHORT:
-        search.offer(search.disjunctions())
+    if search.worthwhile:
+        search.disjunctions()
     return search.found[:keep]
 
 
@@ -227,30 +227,40 @@ class _Search:
 
     # -- disjunctions
 
-    def disjunctions(self) -> list[_Terms]:
-        """Selections of several terms."""
-        room = None if self.bound is None else self.bound - _LEAST_TERM
+    def disjunctions(self) -> None:
+        """Offers selections of several terms: first of single atoms, then of conjunctions too."""
         near = atoms(
-            self.state, self.table, self.labels, self.budget, self.timezone, partial=True, bound=room
+            self.state, self.table, self.labels, self.budget, self.timezone, partial=True, bound=self._room
         )
         useful = (
             m for m in self.extra if not m.holds[self.must_not_rows].any() and m.holds[self.must_rows].any()
         )
         terms = self._pool(chain(near, useful), pure=True)[:_MAX_TERMS]
-        terms.extend(self._seeded(room))
-        if not terms:
-            return []
-        covered = np.array([held.on_must for held in terms], dtype=np.bool_)
-        found: list[_Terms] = []
-        for cover in self._cover(terms, covered, self._listing(self.must_rows, _IN), self.bound, _OR):
+        self.offer(self._disjoined(terms))
+        if self.worthwhile and (seeded := list(self._seeded(self._room))):
+            self.offer(self._disjoined([*terms, *seeded]))
+
+    @property
+    def _room(self) -> int | None:
+        """What one of several terms may cost."""
+        return None if self.bound is None else self.bound - _LEAST_TERM
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether there is enough to win for a search for disjunctions."""
+        return self.bound is None or self.bound > _SHORT
+
+    def _disjoined(self, terms: list[_Held]) -> Iterator[_Terms]:
+        """Covers of the rows to select by `terms`."""
+        covered = np.array([held.on_must for held in terms], dtype=np.bool_).reshape(len(terms), len(self.must_rows))
+        for cover in self._cover(terms, covered, self._naming_wanted, self.bound, _OR):
             sides = [terms[place].atoms for place in cover.atoms]
-            if cover.exceptions:
-                rest = self.must_rows[list(cover.exceptions)].tolist()
-                named = key_atom(self.frame, rest, True, self.timezone)
-                assert named is not None
-                sides.append((named,))
-            found.append(tuple(sides))
-        return found
+            named = key_atom(self.frame, self.must_rows[list(cover.exceptions)].tolist(), True, self.timezone)
+            yield tuple(sides if named is None else [*sides, (named,)])
+
+    @cached_property
+    def _naming_wanted(self) -> Listing | None:
+        return self._listing(self.must_rows, _IN)
 
     def _seeded(self, room: int | None) -> Iterator[_Held]:
         """Conjunctions for parts of the rows that share a value."""

@@ -7,25 +7,33 @@ opposite conditions (holding for no such value) come from the same shapes on the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
 from emit.literal import input_text, literal, quote
 from emit.term import Prec, Term, in_values, is_null, negate, op, raw, wrap
+from encoder.selection.booleans import measure
 from encoder.selection.model import Mask
-from encoder.selection.scales import TEXTS, Bound, TextScale, fold
+from encoder.selection.scales import JSON_NUMBERS, TEXTS, Bound, NumberScale, TextScale, fold
 from encoder.selection.view import Shape, Spell, View
 
 MAX_LIST = 24
 _SINGLES = 6
 _CHECKED = 500
 _GAPS = 3
+_LARGE = 9 * 10**9
 _BARE_ELEMENT = frozenset("abcdefghijklmopqrstvwxyz0123456789_-:/.@+ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 def value_term(view: View, code: int, timezone: str | None) -> Term:
     """Value number `code` as the other side of a comparison."""
-    text = literal(view.feature.coded.values[code], view.feature.base, context="compare", timezone=timezone)
+    return _spelled(view.feature.coded.values[code], view.feature.base, timezone)
+
+
+@lru_cache(maxsize=1 << 15)
+def _spelled(value: str, base: str, timezone: str | None) -> Term:
+    text = literal(value, base, context="compare", timezone=timezone)
     return raw(text, Prec.UNARY if text.startswith("-") else Prec.ATOM)
 
 
@@ -39,6 +47,22 @@ def null_shapes(view: View) -> Iterator[Shape]:
     term = view.feature.term
     yield Shape(only, lambda yes: is_null(term, yes), total=True)
     yield Shape(~only, lambda yes: is_null(term, not yes), total=True)
+    if (trivial := _trivial(view)) is not None:
+        yield Shape(~only, lambda yes: trivial if yes else None)
+
+
+def _trivial(view: View) -> Term | None:
+    """A condition that every value meets, as a shorter NOTNULL."""
+    feature, scale = view.feature, view.feature.scale
+    found = [op(feature.term, "=", feature.term)] if feature.comparable else []
+    if feature.base in TEXTS:
+        found.append(op(feature.term, "~", raw("''")))
+    if isinstance(scale, NumberScale) and feature.base != JSON_NUMBERS and scale.keys:
+        if scale.keys[0] > 0:
+            found.append(op(feature.term, ">", raw("0")))
+        elif scale.keys[-1] < _LARGE:
+            found.append(op(feature.term, "<", raw("9e9")))
+    return min(found, key=measure, default=None)
 
 
 def boolean_shapes(view: View) -> Iterator[Shape]:
