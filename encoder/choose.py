@@ -10,7 +10,8 @@ from encoder.context import Context
 from encoder.frame import State
 from encoder.rowset import row_set_selections
 from encoder.selection import children, groups, relatives, trees
-from encoder.selection.model import Labels, MaskedAtom, Selection
+from encoder.selection.lower import Where, lower
+from encoder.selection.model import Labels, MaskedAtom, Path, Selection
 from encoder.selection.search import find_selections
 from stream.model import TableName
 
@@ -52,3 +53,11 @@ def _select(context: Context, table: TableName, labels: Labels, share: float) ->
         found += row_set_selections(state.frame(table), labels, context.timezone, within=extra[:_WITHIN])
         found.sort(key=lambda selection: selection.size)
     return found
+
+
+def lowered(
+    context: Context, table: TableName, selection: Selection, needed: frozenset[Path] = frozenset()
+) -> list[Where]:
+    """The spellings of `selection` as sources and WHERE, none that would compare all rows of large tables."""
+    size = lambda name: context.state.frame(name).size  # noqa: E731
+    return lower(context.catalog, table, selection, needed=needed, size_of=size)

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from emit.term import Cte, Delete, Insert, Ref, Source, Statement, Term, Update, conjoin, op, raw, ref, separate
 from encoder.candidate import Candidate, Element, elements
-from encoder.choose import select
+from encoder.choose import lowered, select
 from encoder.context import Context
 from encoder.effect import RowTuple, TableEffect, key_of
 from encoder.insert import insert_elements, propose
 from encoder.insertion.model import DriverRows
 from encoder.literals import source_of
 from encoder.proof import prove
-from encoder.selection.lower import lower
 from encoder.selection.model import Labels, Path
 from encoder.update import UpdateSearch
 from scratch.catalog import ForeignKey
@@ -205,7 +204,7 @@ def _conditions(
     forbidden = link.linked & ~must & ~free
     selections = select(context, part.table.name, Labels(must, forbidden), share=0.25, keep=1)
     for selection in selections[:1]:
-        for where in lower(context.catalog, part.table.name, selection, needed=needed)[:1]:
+        for where in lowered(context, part.table.name, selection, needed=needed)[:1]:
             terms = [link.condition] + ([where.where] if where.where is not None else [])
             joined = conjoin(terms)
             assert joined is not None

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from emit.term import Delete, Query, Statement, Term, Update, subquery
 from encoder.assignment.model import Expression
+from encoder.choose import lowered
 from encoder.context import Context
 from encoder.literals import source_of
-from encoder.selection.lower import lower
 from encoder.selection.model import Path, Selection
 from scratch.catalog import Column, Table
 
@@ -25,7 +25,7 @@ def updates(
     needed: frozenset[Path] = frozenset().union(*(expression.paths for _, expression in assignments))
     sets = tuple(((column.name,), expression.term) for column, expression in assignments)
     for selection in selections:
-        for where in lower(context.catalog, table.name, selection, needed=needed):
+        for where in lowered(context, table.name, selection, needed=needed):
             plain = Update(source_of(table), sets, where.sources, where.where)
             yield plain
             merged = merge_queries(sets)
@@ -35,7 +35,7 @@ def updates(
 
 def deletes(context: Context, table: Table, selections: Sequence[Selection]) -> Iterator[Statement]:
     for selection in selections:
-        for where in lower(context.catalog, table.name, selection):
+        for where in lowered(context, table.name, selection):
             yield Delete(source_of(table), where.sources, where.where)
 
 

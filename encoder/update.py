@@ -22,12 +22,11 @@ from encoder.assignment.search import Goal, find_expressions, find_partial, find
 from encoder.assignment.windows import update_from_window
 from encoder.budget import Budget
 from encoder.candidate import Candidate, Element
-from encoder.choose import select
+from encoder.choose import lowered, select
 from encoder.context import Context
 from encoder.effect import RowTuple, TableEffect, key_of
 from encoder.frame import Frame
 from encoder.proof import prove
-from encoder.selection.lower import lower
 from encoder.selection.model import Labels, Path, Selection
 from encoder.statements import Assignment, updates
 from stream.model import Value
@@ -208,7 +207,7 @@ class UpdateSearch:
             # Rows that the window leaves as they are need no condition; the proof tells.
             yield update_from_window(self.table, column, window, others=rest)
         for selection in self._selections(Labels(must, ~must)):
-            for where in lower(self.context.catalog, self.table.name, selection, needed=needed):
+            for where in lowered(self.context, self.table.name, selection, needed=needed):
                 yield update_from_window(
                     self.table, column, window, where=where.where, sources=where.sources, others=rest
                 )

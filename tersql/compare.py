@@ -24,7 +24,7 @@ from solver.local_search import LocalSearch
 from solver.lp_rounding import LpRounding
 from solver.mip import Mip
 from solver.partial import RULES
-from solver.problem import Budget, CoverProblem, NoSolution, Solution, Strategy
+from solver.problem import Budget, CoverProblem, Infeasible, NoSolution, Solution, Strategy
 from stream.open import open_stream
 from tersql.errors import server_errors
 from tersql.instances import Instance, instance_of, read_instance
@@ -221,10 +221,10 @@ def _runs(instance: Instance, name: str, budget: Budget, shares: Sequence[float]
         try:
             answer = solve_blocks(instance.problem, budget=part, strategy=STRATEGIES[name])
             size, bound = instance.frame + answer.cost, instance.frame + answer.bound
-        except NoSolution:
+        except NoSolution as error:
             if instance.literal is None:
                 continue
-            size, bound = instance.literal, 0
+            size, bound = instance.literal, instance.literal if isinstance(error, Infeasible) else 0
         seconds = time.perf_counter() - begun
         if instance.literal is not None:
             size, bound = min(size, instance.literal), min(bound, instance.literal)

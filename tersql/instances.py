@@ -51,7 +51,7 @@ def instance_of(workload: str, solved: Solved, script: int) -> Instance:
     return Instance(
         workload,
         solved.index,
-        solved.problem or BlockProblem(0, {}),
+        solved.problem or BlockProblem(1, {}),  # nothing was searched: literals are all there is
         solved.changes,
         solved.starter,
         solved.baseline,
