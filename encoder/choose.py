@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from encoder.budget import Budget
 from encoder.context import Context
-from encoder.frame import State
 from encoder.rowset import row_set_selections
 from encoder.selection import children, groups, relatives, trees
 from encoder.selection.lower import Where, lower
@@ -22,10 +21,8 @@ _FAMILIES: tuple[_Family, ...] = (children.atoms, groups.atoms, trees.atoms, rel
 # Counted work by default: cells for each further family, thousands of cells for the search itself.
 _FAMILY_CELLS = 10_000_000
 _SEARCH_UNITS = 20_000
-# A condition shorter than this no compact form of a row set could beat.
-_COMPACT_FROM = 40
-# Atoms that row sets are tried beside.
-_WITHIN = 8
+# Atoms that compact row sets are tried beside.
+_WITHIN = 4
 
 
 def select(context: Context, table: TableName, labels: Labels, *, share: float = 1.0, keep: int = 8) -> list[Selection]:
@@ -35,24 +32,23 @@ def select(context: Context, table: TableName, labels: Labels, *, share: float =
 
 
 def _select(context: Context, table: TableName, labels: Labels, share: float) -> list[Selection]:
-    state: State = context.state
+    state, zone = context.state, context.timezone
     extra: list[MaskedAtom] = []
-    if labels.must_not.any():
+
+    def further() -> list[MaskedAtom]:
         for family in _FAMILIES:
             budget = Budget(int(context.effort.units(_FAMILY_CELLS) * share))
-            extra += family(state, table, labels, budget, context.timezone)
-    found = find_selections(
-        state,
-        table,
-        labels,
-        budget=Budget(int(context.effort.units(_SEARCH_UNITS) * share)),
-        timezone=context.timezone,
-        extra_atoms=extra,
+            extra.extend(family(state, table, labels, budget, zone))
+        return extra
+
+    def named() -> list[Selection]:
+        beside = sorted((a for a in extra if a.holds[labels.must].all()), key=lambda a: a.atom.size)[:_WITHIN]
+        return row_set_selections(state.frame(table), labels, zone, within=beside)
+
+    budget = Budget(int(context.effort.units(_SEARCH_UNITS) * share))
+    return find_selections(
+        state, table, labels, budget=budget, timezone=zone, further=further, named=named
     )
-    if not found or found[0].size > _COMPACT_FROM:
-        found += row_set_selections(state.frame(table), labels, context.timezone, within=extra[:_WITHIN])
-        found.sort(key=lambda selection: selection.size)
-    return found
 
 
 def lowered(

@@ -22,6 +22,9 @@ from scratch.catalog import Catalog
 from scratch.changes import apply_changes
 from stream.model import RowChange, TableName
 
+# What a statement has beside its table's name, at the least: UPDATE t SET a=1 WHERE b=1;
+_LEAST_STATEMENT = 26
+
 Interval: TypeAlias = tuple[int, int]
 Blocks: TypeAlias = dict[Interval, list[Plan]]
 
@@ -41,7 +44,7 @@ def search_blocks(context: Context, pieces: Sequence[Segment]) -> Blocks:
             first_of_run = start == 0 or pieces[start - 1].run != pieces[start].run
             if first_of_run and run_end > start + 1:
                 _solve(context, pieces, (start, run_end), blocks)
-                if _one_statement(blocks.get((start, run_end), [])):
+                if _unsplittable(blocks[start, run_end], pieces[start:run_end]):
                     settled |= set(range(start, run_end))
             for end in _ends(context, pieces, start, settled, bool(blocks.get((0, n)))):
                 if end - start > 1 and context.late:
@@ -72,8 +75,10 @@ def _solve(context: Context, pieces: Sequence[Segment], interval: Interval, bloc
     blocks[interval] = solve_block(context, owed, origins_in(context.state, changes)) if owed else [Plan((), 0)]
 
 
-def _one_statement(plans: Sequence[Plan]) -> bool:
-    return any(len(plan.statements) == 1 and plan.candidates[0].kind != "literal" for plan in plans)
+def _unsplittable(plans: Sequence[Plan], pieces: Sequence[Segment]) -> bool:
+    """Whether one statement a piece could not be shorter than what was found for all of them."""
+    heads = sum(_LEAST_STATEMENT + len(piece.changes[0].table.name) for piece in pieces)
+    return any(plan.size <= heads for plan in plans)
 
 
 def _tables(pieces: Sequence[Segment]) -> frozenset[TableName]:

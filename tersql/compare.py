@@ -26,7 +26,7 @@ from solver.mip import Mip
 from solver.partial import RULES
 from solver.problem import Budget, CoverProblem, Infeasible, NoSolution, Solution, Strategy
 from stream.open import open_stream
-from tersql.errors import server_errors
+from tersql.errors import InputError, server_errors
 from tersql.instances import Instance, instance_of, read_instance
 from tersql.optimize import EFFORTS, Options, finished
 from tersql.pool import Pool
@@ -165,10 +165,10 @@ def compare(
 
     `time_limit` (seconds a strategy and block) is a safety net on top of the counted `budget`; `anytime` measures
     smaller shares of the budget as well.  Of `options`, those of the search for candidates count, its time limit not.
-    Raises OSError, ValueError, StreamError, ScratchError, NotReplayable, InternalError.
+    Raises OSError, InputError, StreamError, ScratchError, NotReplayable, InternalError.
     """
     if unknown := sorted(set(strategies) - STRATEGIES.keys()):
-        raise ValueError(f"no strategy {unknown[0]}; there are {', '.join(STRATEGIES)}")
+        raise InputError(f"no strategy {unknown[0]}; there are {', '.join(STRATEGIES)}")
     paths = [Path(path) for path in workloads]
     found = find_workloads(path for path in paths if not path.is_file())
     instances = [read_instance(path) for path in paths if path.is_file()]

@@ -20,6 +20,10 @@ class InternalError(Exception):
     """A fault of tersql itself; `str()` is one line that says what and where."""
 
 
+class InputError(ValueError):
+    """A file or name that is given and is not what it should be; `str()` is one line."""
+
+
 def one_line(error: BaseException) -> str:
     """The message of `error` without line breaks."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -27,6 +27,7 @@ from encoder.transaction import FRAME_BYTES, Solved
 from solver.blocks import BlockProblem
 from solver.exchange import dump_problem, load_problem
 from solver.orlib import read_file, write_scp
+from tersql.errors import InputError
 from tersql.files import written
 
 
@@ -109,7 +110,7 @@ def dump_instance(instance: Instance) -> str:
 def read_instance(path: Path) -> Instance:
     """An instance from a file: as written here, a cover problem of `solver.exchange`, or OR-Library's formats.
 
-    Raises OSError, and ValueError in one line where the file is none of these.
+    Raises OSError, and InputError in one line where the file is none of these.
     """
     try:
         if path.suffix != ".json":
@@ -120,7 +121,7 @@ def read_instance(path: Path) -> Instance:
             return _loaded(data)
         return Instance(path.stem, 1, BlockProblem(1, {(0, 1): load_problem(text)}))
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise InputError(f"{path}: {error}") from error
 
 
 def _loaded(data: dict[str, Any]) -> Instance:

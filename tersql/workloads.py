@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tersql.errors import InputError
+
 _DUMPS = ("before.sql", "before.sql.gz")
 _STREAMS = ("stream.jsonl", "stream.jsonl.gz")
 
@@ -25,7 +27,7 @@ class Workload:
 def find_workloads(paths: Iterable[Path | str]) -> list[Workload]:
     """The workload in each folder, or those in its direct subfolders, sorted by name.
 
-    Raises FileNotFoundError for a path without one, ValueError where two have the same name.
+    Raises FileNotFoundError for a path without one, InputError where two have the same name.
     """
     found: list[Workload] = []
     for path in map(Path, paths):
@@ -36,7 +38,7 @@ def find_workloads(paths: Iterable[Path | str]) -> list[Workload]:
         found += inner
     names = [workload.name for workload in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"two workloads are named {twice}")
+        raise InputError(f"two workloads are named {twice}")
     return found
 
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-
 from optimize_bed import sample
 from processes import Place, needs_proc, place
+
 from scratch.server import Server
 
 SCHEMA = """

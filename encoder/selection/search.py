@@ -10,7 +10,7 @@ In both the rows that are left may be named by their keys.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -45,6 +45,8 @@ _AND, _OR, _NOT_IN, _IN = 4, 4, 7, 3
 # A selection this short is not worth a search for disjunctions.
 _SHORT = 24
 _ALTERNATIVES = 4
+# The least bytes of an own condition, of one of a further family, and of a compact list of keys.
+_LEAST, _LEAST_FURTHER, _LEAST_NAMED = 9, 32, 40
 # What the measured size may be below the estimate.
 _SLACK = 6
 # The least that a second term of a disjunction adds.
@@ -78,11 +80,15 @@ def find_selections(
     timezone: str | None,
     keep: int = 8,
     extra_atoms: Sequence[MaskedAtom] = (),
+    further: Callable[[], Sequence[MaskedAtom]] | None = None,
+    named: Callable[[], Sequence[Selection]] | None = None,
 ) -> list[Selection]:
     """At most `keep` selections, the shortest first, of all rows in `labels.must` and none in `labels.must_not`.
 
-    `extra_atoms` are conditions of other families with their rows.  A unit of the budget is about a thousand cells
-    read.  Empty only where the table has no row key and no condition tells the rows apart.
+    `extra_atoms` are conditions of other families with their rows; `further` gives more of them, and `named`
+    selections that name rows by their keys in other ways: both are asked only where what was found before leaves
+    room for them.  A unit of the budget is about a thousand cells read.  Empty only where the table has no row
+    key and no condition tells the rows apart.
     """
     if not labels.must_not.any():
         return [Selection(((),), 0)]
@@ -90,7 +96,13 @@ def find_selections(
     literal = key_atom(search.frame, np.flatnonzero(labels.must).tolist(), True, timezone)
     if literal is not None:
         search.offer([((literal,),)])
-    search.offer(search.conjunctions())
+    if search.leaves(_LEAST):
+        search.offer(search.conjunctions())
+    if further is not None and search.leaves(_LEAST_FURTHER):
+        search.extra = [*extra_atoms, *further()]
+        search.offer(search.conjunctions())
+    if named is not None and search.leaves(_LEAST_NAMED):
+        search.offer([selection.terms for selection in named()])
     if search.worthwhile:
         search.disjunctions()
     return search.found[:keep]
@@ -129,6 +141,10 @@ class _Search:
             if terms not in known
         ]
         self.found.sort(key=lambda selection: selection.size)
+
+    def leaves(self, least: int) -> bool:
+        """Whether a condition of `least` bytes would be the shortest so far."""
+        return self.bound is None or self.bound > least
 
     @property
     def bound(self) -> int | None:

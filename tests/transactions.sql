@@ -1,0 +1,499 @@
+-- Transactions that whole runs are tried on: after each name the database before, and after the arrow what is done to it.
+
+-- * identity default, key change
+CREATE TABLE t(id int PRIMARY KEY,v text,w int);
+INSERT INTO t SELECT g,'v'||g,g%3 FROM generate_series(1,30)g;
+-- ->
+UPDATE t SET id=id+100 WHERE w=1;
+UPDATE t SET v=v||'x' WHERE w=2;
+DELETE FROM t WHERE w=0;
+INSERT INTO t VALUES(1,'back',NULL);
+
+-- * keyless twins
+CREATE TABLE k(a int,b text);
+ALTER TABLE k REPLICA IDENTITY FULL;
+INSERT INTO k SELECT g%3,'x' FROM generate_series(1,12)g;
+-- ->
+UPDATE k SET b='y' WHERE ctid=(SELECT min(ctid) FROM k);
+DELETE FROM k WHERE ctid=(SELECT max(ctid) FROM k);
+UPDATE k SET a=9 WHERE a=1;
+INSERT INTO k VALUES(0,'x'),(0,'x');
+
+-- * keyless equal not identical
+CREATE EXTENSION citext;
+CREATE TABLE k(a citext,n numeric,f float8);
+ALTER TABLE k REPLICA IDENTITY FULL;
+INSERT INTO k VALUES('A',1.5,0),('a',1.50,'-0'),('A',1.5,'-0'),('b',2,'NaN');
+-- ->
+DELETE FROM k WHERE a::text='a';
+UPDATE k SET n=3 WHERE f::text='-0';
+UPDATE k SET a='B' WHERE a='b';
+
+-- * keyless no columns
+CREATE TABLE k();
+ALTER TABLE k REPLICA IDENTITY FULL;
+INSERT INTO k DEFAULT VALUES;
+-- ->
+INSERT INTO k DEFAULT VALUES;
+
+-- * clock trigger
+CREATE TABLE t(id int PRIMARY KEY,v int,at timestamptz);
+INSERT INTO t SELECT g,g%4,'2020-01-01' FROM generate_series(1,40)g;
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.at=clock_timestamp();RETURN NEW;END$$;
+CREATE TRIGGER f BEFORE UPDATE ON t FOR EACH ROW WHEN(OLD.at IS NOT DISTINCT FROM NEW.at) EXECUTE FUNCTION f();
+-- ->
+UPDATE t SET v=v+10 WHERE v=2;
+UPDATE t SET v=0 WHERE id<5;
+
+-- * clock trigger unconditional
+CREATE TABLE t(id int PRIMARY KEY,v int,at timestamptz);
+INSERT INTO t SELECT g,g%4,'2020-01-01' FROM generate_series(1,10)g;
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.at=clock_timestamp();RETURN NEW;END$$;
+CREATE TRIGGER f BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f();
+-- ->
+UPDATE t SET v=v+10 WHERE v=2;
+
+-- * audit serial
+CREATE TABLE t(id int PRIMARY KEY,v int);
+CREATE TABLE audit(id serial PRIMARY KEY,what text,tid int);
+INSERT INTO t SELECT g,g%4 FROM generate_series(1,40)g;
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO
+  audit(what,tid)VALUES(TG_OP,COALESCE(NEW.id,OLD.id));RETURN NULL;END$$;
+CREATE TRIGGER f AFTER INSERT OR UPDATE OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION f();
+-- ->
+UPDATE t SET v=v+10 WHERE v=2;
+DELETE FROM t WHERE v=1;
+INSERT INTO t VALUES(100,1),(101,2);
+BEGIN;
+UPDATE t SET v=5 WHERE id=3;
+DELETE FROM audit WHERE id<4;
+COMMIT;
+
+-- * audit gap
+CREATE TABLE t(id int PRIMARY KEY,v int);
+CREATE TABLE audit(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,what text,tid int);
+INSERT INTO t SELECT g,g%4 FROM generate_series(1,40)g;
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO
+  audit(what,tid)VALUES(TG_OP,COALESCE(NEW.id,OLD.id));RETURN NULL;END$$;
+CREATE TRIGGER f AFTER INSERT OR UPDATE OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION f();
+-- ->
+UPDATE t SET v=v+10 WHERE v=2;
+BEGIN;
+UPDATE t SET v=1 WHERE id=1;
+ROLLBACK;
+DELETE FROM t WHERE v=1;
+
+-- * counter trigger
+CREATE TABLE p(id int PRIMARY KEY,n int NOT NULL DEFAULT 0);
+CREATE TABLE c(id int PRIMARY KEY,p int REFERENCES p ON DELETE CASCADE);
+INSERT INTO p SELECT g FROM generate_series(1,5)g;
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN IF TG_OP<>'INSERT' THEN UPDATE p SET n=n-1 WHERE
+  id=OLD.p;END IF;IF TG_OP<>'DELETE' THEN UPDATE p SET n=n+1 WHERE id=NEW.p;END IF;RETURN NULL;END$$;
+CREATE TRIGGER f AFTER INSERT OR UPDATE OF p OR DELETE ON c FOR EACH ROW EXECUTE FUNCTION f();
+-- ->
+INSERT INTO c SELECT g,1+g%5 FROM generate_series(1,20)g;
+UPDATE c SET p=2 WHERE p=3;
+DELETE FROM c WHERE p=1;
+DELETE FROM p WHERE id=2;
+BEGIN;
+UPDATE p SET n=0;
+UPDATE c SET p=5 WHERE id=4;
+COMMIT;
+
+-- * before normalises
+CREATE TABLE t(id int PRIMARY KEY,v text);
+INSERT INTO t SELECT g,'v'||g FROM generate_series(1,10)g;
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.v=lower(trim(NEW.v));RETURN NEW;END$$;
+CREATE TRIGGER f BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f();
+-- ->
+UPDATE t SET v=' ABC '||id WHERE id<5;
+INSERT INTO t VALUES(50,' X ');
+
+-- * before suppresses
+CREATE TABLE t(id int PRIMARY KEY,v int,gone bool DEFAULT false);
+INSERT INTO t SELECT g,g FROM generate_series(1,10)g;
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN UPDATE t SET gone=true WHERE id=OLD.id;RETURN
+  NULL;END$$;
+CREATE TRIGGER f BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION f();
+-- ->
+DELETE FROM t WHERE v<4;
+UPDATE t SET v=v+1 WHERE gone;
+
+-- * cascade
+CREATE TABLE p(id int PRIMARY KEY);
+CREATE TABLE c(id int PRIMARY KEY,p int REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE d(id int PRIMARY KEY,p int REFERENCES p ON DELETE SET NULL);
+CREATE TABLE e(id int PRIMARY KEY,p int DEFAULT 1 REFERENCES p ON DELETE SET DEFAULT);
+INSERT INTO p SELECT g FROM generate_series(1,5)g;
+INSERT INTO c SELECT g,1+g%5 FROM generate_series(1,20)g;
+INSERT INTO d SELECT * FROM c;
+INSERT INTO e SELECT * FROM c;
+-- ->
+DELETE FROM p WHERE id IN(2,3);
+BEGIN;
+DELETE FROM d WHERE p=4;
+DELETE FROM e WHERE p=4;
+UPDATE p SET id=14 WHERE id=4;
+COMMIT;
+
+-- * fk order
+CREATE TABLE p(id int PRIMARY KEY);
+CREATE TABLE c(id int PRIMARY KEY,p int REFERENCES p);
+INSERT INTO p VALUES(1);
+INSERT INTO c VALUES(1,1);
+-- ->
+BEGIN;
+INSERT INTO p VALUES(2),(3);
+INSERT INTO c VALUES(2,2),(3,3);
+COMMIT;
+BEGIN;
+UPDATE c SET p=1 WHERE p=2;
+DELETE FROM p WHERE id=2;
+COMMIT;
+BEGIN;
+DELETE FROM c WHERE p=3;
+DELETE FROM p WHERE id=3;
+COMMIT;
+BEGIN;
+INSERT INTO p VALUES(9);
+UPDATE c SET p=9;
+DELETE FROM p WHERE id=1;
+COMMIT;
+
+-- * fk self
+CREATE TABLE n(id int PRIMARY KEY,up int REFERENCES n);
+INSERT INTO n VALUES(1,NULL),(2,1),(3,2);
+-- ->
+INSERT INTO n VALUES(4,5),(5,1);
+UPDATE n SET up=5 WHERE up=1;
+DELETE FROM n WHERE id IN(3,4);
+BEGIN;
+INSERT INTO n VALUES(7,NULL);
+UPDATE n SET up=7 WHERE id=1;
+COMMIT;
+
+-- * fk deferred cycle
+CREATE TABLE a(id int PRIMARY KEY,b int);
+CREATE TABLE b(id int PRIMARY KEY,a int REFERENCES a DEFERRABLE INITIALLY DEFERRED);
+ALTER TABLE a ADD FOREIGN KEY(b) REFERENCES b DEFERRABLE INITIALLY DEFERRED;
+-- ->
+BEGIN;
+INSERT INTO a VALUES(1,1),(2,2);
+INSERT INTO b VALUES(1,1),(2,2);
+COMMIT;
+BEGIN;
+DELETE FROM a;
+DELETE FROM b;
+COMMIT;
+
+-- * key swap deferred
+CREATE TABLE t(id int PRIMARY KEY DEFERRABLE,pos int UNIQUE DEFERRABLE INITIALLY DEFERRED,v text);
+ALTER TABLE t REPLICA IDENTITY FULL;
+INSERT INTO t SELECT g,g,'v'||g FROM generate_series(1,6)g;
+-- ->
+UPDATE t SET id=7-id;
+UPDATE t SET pos=7-pos;
+UPDATE t SET id=id+1;
+
+-- * key swap immediate
+CREATE TABLE t(id int PRIMARY KEY,pos int UNIQUE NOT NULL,v text);
+INSERT INTO t SELECT g,g,'v'||g FROM generate_series(1,6)g;
+-- ->
+BEGIN;
+UPDATE t SET pos=-pos;
+UPDATE t SET pos=7+pos;
+COMMIT;
+BEGIN;
+UPDATE t SET id=-id;
+UPDATE t SET id=7+id;
+COMMIT;
+BEGIN;
+UPDATE t SET pos=0 WHERE pos=1;
+UPDATE t SET pos=1 WHERE pos=2;
+UPDATE t SET pos=2 WHERE pos=0;
+COMMIT;
+
+-- * unique reuse
+CREATE TABLE t(id int PRIMARY KEY,slug text UNIQUE);
+INSERT INTO t SELECT g,'s'||g FROM generate_series(1,6)g;
+-- ->
+BEGIN;
+DELETE FROM t WHERE id=1;
+INSERT INTO t VALUES(7,'s1');
+COMMIT;
+BEGIN;
+UPDATE t SET slug='x' WHERE id=2;
+UPDATE t SET slug='s2' WHERE id=3;
+INSERT INTO t VALUES(9,'s3');
+COMMIT;
+BEGIN;
+DELETE FROM t WHERE id=4;
+INSERT INTO t VALUES(4,'new');
+COMMIT;
+
+-- * generated
+CREATE TABLE t(id int PRIMARY KEY,a int,b int GENERATED ALWAYS AS(a*2) STORED,c text);
+ALTER TABLE t REPLICA IDENTITY FULL;
+INSERT INTO t(id,a) SELECT g,g FROM generate_series(1,10)g;
+CREATE TABLE v(id int PRIMARY KEY,g int GENERATED ALWAYS AS(id+1) VIRTUAL,x int);
+INSERT INTO v(id,x) SELECT g,g FROM generate_series(1,5)g;
+-- ->
+UPDATE t SET a=a+1 WHERE b>10;
+INSERT INTO t(id,a,c) VALUES(20,1,'x');
+DELETE FROM t WHERE b=4;
+UPDATE v SET x=g;
+INSERT INTO v(id,x) VALUES(9,9);
+
+-- * identity always
+CREATE TABLE t(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,v text);
+INSERT INTO t(v) SELECT 'v'||g FROM generate_series(1,5)g;
+-- ->
+INSERT INTO t(v) VALUES('a'),('b');
+BEGIN;
+INSERT INTO t(v) VALUES('gone');
+ROLLBACK;
+INSERT INTO t(v) VALUES('c');
+UPDATE t SET v='z' WHERE id>3;
+DELETE FROM t WHERE id=2;
+BEGIN;
+INSERT INTO t(v) VALUES('d'),('e');
+DELETE FROM t WHERE v='d';
+COMMIT;
+
+-- * identity by default
+CREATE TABLE t(id int GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,v text);
+INSERT INTO t(v) SELECT 'v'||g FROM generate_series(1,5)g;
+-- ->
+INSERT INTO t(v) VALUES('a'),('b');
+INSERT INTO t VALUES(100,'c');
+INSERT INTO t(v) VALUES('d');
+
+-- * serial increments
+CREATE SEQUENCE s INCREMENT 10 START 100;
+CREATE TABLE t(id int PRIMARY KEY DEFAULT nextval('s'),v text);
+ALTER SEQUENCE s OWNED BY t.id;
+CREATE SEQUENCE s2 INCREMENT -1;
+CREATE TABLE u(id int PRIMARY KEY DEFAULT nextval('s2'),v int);
+ALTER SEQUENCE s2 OWNED BY u.id;
+CREATE SEQUENCE s3 CACHE 20;
+CREATE TABLE w(id int PRIMARY KEY DEFAULT nextval('s3'),v int);
+ALTER SEQUENCE s3 OWNED BY w.id;
+-- ->
+INSERT INTO t(v) VALUES('a'),('b');
+INSERT INTO t(v) VALUES('c');
+INSERT INTO u(v) VALUES(1),(2);
+INSERT INTO u(v) VALUES(3);
+INSERT INTO w(v) VALUES(1),(2);
+INSERT INTO w(v) VALUES(3);
+
+-- * serial min zero
+CREATE SEQUENCE s MINVALUE 0 START 0;
+CREATE TABLE t(id int PRIMARY KEY DEFAULT nextval('s'),v text);
+ALTER SEQUENCE s OWNED BY t.id;
+-- ->
+INSERT INTO t(v) VALUES('a'),('b');
+INSERT INTO t(v) VALUES('c');
+DELETE FROM t WHERE id=0;
+
+-- * schemas
+CREATE SCHEMA "My Schema";
+CREATE SCHEMA other;
+CREATE TABLE "My Schema"."Order"("Id" int PRIMARY KEY,"select" text,"a""b" int,"é" bool);
+CREATE TABLE other.t(id int PRIMARY KEY,o int REFERENCES "My Schema"."Order");
+CREATE TABLE t(id int PRIMARY KEY,"user" text);
+INSERT INTO "My Schema"."Order" SELECT g,'x',g%3,g%2=0 FROM generate_series(1,20)g;
+INSERT INTO other.t SELECT g,g FROM generate_series(1,20)g;
+INSERT INTO t SELECT g FROM generate_series(1,20)g;
+-- ->
+UPDATE "My Schema"."Order" SET "select"='y',"a""b"=7 WHERE "é";
+DELETE FROM other.t USING "My Schema"."Order" o WHERE o."Id"=t.o AND o."a""b"=1;
+UPDATE t SET "user"='u' WHERE id>5;
+INSERT INTO "My Schema"."Order" VALUES(99,NULL,NULL,NULL);
+
+-- * partitioned
+CREATE TABLE p(id int,d date,v int,PRIMARY KEY(id,d))PARTITION BY RANGE(d);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM('2020-01-01')TO('2021-01-01');
+CREATE TABLE p2 PARTITION OF p FOR VALUES FROM('2021-01-01')TO('2022-01-01');
+INSERT INTO p SELECT g,'2020-06-01'::date+g*10,g FROM generate_series(1,50)g;
+-- ->
+UPDATE p SET v=v+1 WHERE d<'2020-12-01';
+UPDATE p SET d=d+365 WHERE id<5;
+DELETE FROM p WHERE v>40;
+
+-- * check exclusion
+CREATE EXTENSION btree_gist;
+CREATE TABLE r(id int PRIMARY KEY,room int,during int4range,EXCLUDE USING gist(room WITH =,during WITH
+  &&),CHECK(room>0));
+INSERT INTO r VALUES(1,1,'[1,5)'),(2,1,'[5,9)'),(3,2,'[1,9)');
+-- ->
+BEGIN;
+UPDATE r SET room=9 WHERE id=1;
+UPDATE r SET during='[1,5)' WHERE id=2;
+UPDATE r SET room=1,during='[5,9)' WHERE id=1;
+COMMIT;
+
+-- * rows changed twice
+CREATE TABLE t(id int PRIMARY KEY,v int,w text);
+INSERT INTO t SELECT g,g%5,'w' FROM generate_series(1,30)g;
+-- ->
+BEGIN;
+UPDATE t SET v=v+1;
+UPDATE t SET w='q' WHERE v=3;
+DELETE FROM t WHERE v=5;
+INSERT INTO t VALUES(99,1,'n');
+UPDATE t SET w='m' WHERE id=99;
+INSERT INTO t VALUES(98);
+DELETE FROM t WHERE id=98;
+COMMIT;
+BEGIN;
+UPDATE t SET v=v;
+COMMIT;
+
+-- * update changes nothing
+CREATE TABLE t(id int PRIMARY KEY,v int);
+INSERT INTO t VALUES(1,1);
+-- ->
+UPDATE t SET v=v;
+UPDATE t SET v=2;
+
+-- * statement trigger
+CREATE TABLE t(id int PRIMARY KEY,v int);
+CREATE TABLE stat(id int PRIMARY KEY,n int);
+INSERT INTO stat VALUES(1,0);
+INSERT INTO t SELECT g,g FROM generate_series(1,10)g;
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN UPDATE stat SET n=n+1;RETURN NULL;END$$;
+CREATE TRIGGER f AFTER UPDATE ON t FOR EACH STATEMENT EXECUTE FUNCTION f();
+-- ->
+UPDATE t SET v=v+1 WHERE id<4;
+BEGIN;
+UPDATE t SET v=0 WHERE id=1;
+UPDATE t SET v=5 WHERE id=2;
+UPDATE t SET v=7 WHERE id=3;
+COMMIT;
+
+-- * raising trigger
+CREATE TABLE t(id int PRIMARY KEY,v int);
+INSERT INTO t SELECT g,g FROM generate_series(1,10)g;
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN IF NEW.v<OLD.v THEN RAISE 'no';END IF;RETURN
+  NEW;END$$;
+CREATE TRIGGER f BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f();
+-- ->
+UPDATE t SET v=v+1 WHERE id<4;
+
+-- * generated random uuid default
+CREATE TABLE t(id uuid PRIMARY KEY DEFAULT gen_random_uuid(),at timestamptz DEFAULT now(),v int DEFAULT 5);
+-- ->
+INSERT INTO t DEFAULT VALUES;
+INSERT INTO t(v) VALUES(NULL),(7);
+UPDATE t SET v=1;
+
+-- * toast
+CREATE TABLE t(id int PRIMARY KEY,big text,v int);
+ALTER TABLE t ALTER big SET STORAGE EXTERNAL;
+INSERT INTO t SELECT g,repeat('x',5000)||g,g FROM generate_series(1,5)g;
+-- ->
+UPDATE t SET v=v+1;
+UPDATE t SET big=big||'y' WHERE id=1;
+DELETE FROM t WHERE id=2;
+
+-- * rule of notnull unique key nullable
+CREATE TABLE t(a int UNIQUE,b int);
+ALTER TABLE t REPLICA IDENTITY FULL;
+INSERT INTO t VALUES(1,1),(NULL,2),(NULL,3);
+-- ->
+UPDATE t SET b=3 WHERE a=1;
+UPDATE t SET b=4 WHERE ctid=(SELECT max(ctid) FROM t);
+UPDATE t SET a=5 WHERE b=2;
+
+-- * text key collation
+CREATE TABLE t(k varchar(10) PRIMARY KEY,c char(4) UNIQUE,v int);
+INSERT INTO t SELECT 'k'||g,'c'||g,g FROM generate_series(1,20)g;
+INSERT INTO t VALUES('','x',0),('It''s','y',0),('é ','z',0);
+-- ->
+UPDATE t SET v=9 WHERE v=0;
+DELETE FROM t WHERE k='';
+UPDATE t SET c='q'||v WHERE v>15;
+UPDATE t SET k=k||'!' WHERE v=9;
+
+-- * composite key
+CREATE TABLE t(a int,b text,c date,v int,PRIMARY KEY(a,b,c));
+INSERT INTO t SELECT g%3,'b'||g,'2020-01-01'::date+g,g FROM generate_series(1,20)g;
+-- ->
+UPDATE t SET v=0 WHERE a=1;
+DELETE FROM t WHERE a=2;
+UPDATE t SET b=b||'x' WHERE v=3;
+INSERT INTO t VALUES(0,'n','infinity',NULL);
+
+-- * float key
+CREATE TABLE t(f float8 PRIMARY KEY,r real,v int);
+INSERT INTO t VALUES(0.1,0.1,1),('NaN','NaN',1),('-Infinity',1e-45,1),(1e22,3e38,2);
+-- ->
+UPDATE t SET v=3 WHERE v=1;
+UPDATE t SET r=r*0.5 WHERE f>1;
+DELETE FROM t WHERE f='NaN';
+
+-- * two triggers chain
+CREATE TABLE a(id int PRIMARY KEY,v int);
+CREATE TABLE b(id serial PRIMARY KEY,a int,v int);
+CREATE TABLE c(id serial PRIMARY KEY,b int,note text);
+INSERT INTO a SELECT g,g FROM generate_series(1,10)g;
+CREATE FUNCTION fa() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO b(a,v)VALUES(NEW.id,NEW.v);RETURN
+  NEW;END$$;
+CREATE FUNCTION fb() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO c(b,note)VALUES(NEW.id,'n'||NEW.v);RETURN
+  NULL;END$$;
+CREATE TRIGGER fa BEFORE UPDATE ON a FOR EACH ROW EXECUTE FUNCTION fa();
+CREATE TRIGGER fb AFTER INSERT ON b FOR EACH ROW EXECUTE FUNCTION fb();
+-- ->
+UPDATE a SET v=v*2 WHERE id>5;
+INSERT INTO b(a,v)VALUES(1,1);
+BEGIN;
+DELETE FROM c WHERE id=2;
+UPDATE a SET v=1 WHERE id=2;
+COMMIT;
+
+-- * rls
+CREATE TABLE t(id int PRIMARY KEY,v int);
+ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+ALTER TABLE t FORCE ROW LEVEL SECURITY;
+INSERT INTO t SELECT g,g FROM generate_series(1,10)g;
+-- ->
+UPDATE t SET v=0 WHERE id<5;
+DELETE FROM t WHERE id=9;
+
+-- * wide update all
+CREATE TABLE t(id int PRIMARY KEY,v int,w text);
+INSERT INTO t SELECT g,g,'w'||g FROM generate_series(1,300)g;
+-- ->
+UPDATE t SET w=md5(id::text);
+UPDATE t SET v=(v*7919)%1000;
+DELETE FROM t WHERE (v*31)%7=3;
+
+-- * inherits
+CREATE TABLE p(id int PRIMARY KEY,v int);
+CREATE TABLE c(extra text,PRIMARY KEY(id))INHERITS(p);
+INSERT INTO p VALUES(1,1);
+INSERT INTO c VALUES(2,1,'x');
+-- ->
+UPDATE p SET v=2;
+UPDATE ONLY p SET v=3;
+DELETE FROM c;
+
+-- * view instead
+CREATE TABLE t(id int PRIMARY KEY,v int);
+INSERT INTO t VALUES(1,1);
+CREATE VIEW w AS SELECT * FROM t;
+CREATE MATERIALIZED VIEW m AS SELECT * FROM t;
+-- ->
+UPDATE w SET v=5;
+INSERT INTO w VALUES(2,2);
+
+-- * unlogged
+CREATE UNLOGGED TABLE u(id int PRIMARY KEY,v int);
+CREATE TABLE t(id int PRIMARY KEY,v int);
+INSERT INTO t VALUES(1,1);
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO u VALUES(NEW.id,NEW.v)ON CONFLICT DO
+  NOTHING;RETURN NULL;END$$;
+CREATE TRIGGER f AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION f();
+-- ->
+INSERT INTO t VALUES(2,2);
+INSERT INTO t VALUES(3,3);
