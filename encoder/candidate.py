@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from emit.size import size
 from emit.term import Statement
-from encoder.effect import Effect, RowTuple, TableEffect, table_effects
+from encoder.effect import Effect, Origins, RowTuple, TableEffect, table_effects
 from scratch.catalog import Catalog
 from stream.model import TableName
 
@@ -66,15 +65,13 @@ def footprint(catalog: Catalog, owed: Sequence[TableEffect], done: Effect) -> tu
     wanted = {effect.table.name: effect for effect in owed}
     covered: set[Element] = set()
     mend = Effect()
-    for effect in table_effects(catalog, done):
+    origins = Origins(before={effect.table.name: {after: row for row, after in effect.updates} for effect in owed})
+    for effect in table_effects(catalog, done, origins):
         name = effect.table.name
         want = wanted.get(name)
         inserts = set(want.inserts) if want else set()
         deletes = set(want.deletes) if want else set()
         updates = dict(want.updates) if want else {}
-        if updates and not effect.table.row_key:
-            effect, pairs = _paired(effect, updates)
-            covered |= {(name, "U", b, p) for b, a in pairs for p in range(len(b)) if b[p] != a[p]}
         for row in effect.inserts:
             if row in inserts:
                 covered.add((name, "I", row, None))
@@ -105,17 +102,6 @@ def footprint(catalog: Catalog, owed: Sequence[TableEffect], done: Effect) -> tu
                 mend.add(name, after, -1)
                 mend.add(name, tuple(goal), 1)
     return frozenset(covered), mend
-
-
-def _paired(
-    effect: TableEffect, updates: dict[RowTuple, RowTuple]
-) -> tuple[TableEffect, list[tuple[RowTuple, RowTuple]]]:
-    """Without a key, a delete and an insert that make a wanted update are taken out as that update."""
-    deletes, inserts = Counter(effect.deletes), Counter(effect.inserts)
-    pairs = [(old, new) for old, new in updates.items() if deletes[old] and inserts[new]]
-    deletes.subtract(old for old, _ in pairs)
-    inserts.subtract(new for _, new in pairs)
-    return TableEffect(effect.table, tuple((+inserts).elements()), tuple((+deletes).elements())), pairs
 
 
 def _same_key(effect: TableEffect, row: RowTuple, rows: set[RowTuple]) -> RowTuple | None:

@@ -99,10 +99,23 @@ def effect_of(catalog: Catalog, changes: Iterable[RowChange]) -> Effect:
     return effect
 
 
+def _take_pairs(
+    going: Counter[RowTuple], coming: list[RowTuple], before: Mapping[RowTuple, RowTuple]
+) -> list[tuple[RowTuple, RowTuple]]:
+    """Takes out of `going` and `coming` the pairs that `before` knows."""
+    pairs = []
+    for row in [row for row in coming if row in before]:
+        if going[before[row]] > 0:
+            going[before[row]] -= 1
+            coming.remove(row)
+            pairs.append((before[row], row))
+    return pairs
+
+
 @dataclass(frozen=True)
 class Origins:
     """Where rows that come are from: by table and new row, the place of its first version in the stream,
-    and, for tables without a key, the row that it was before."""
+    and, where the key does not tell (it changed, or there is none), the row that it was before."""
 
     places: Mapping[TableName, Mapping[RowTuple, int]] = field(default_factory=dict)
     before: Mapping[TableName, Mapping[RowTuple, RowTuple]] = field(default_factory=dict)
@@ -120,22 +133,20 @@ def table_effects(catalog: Catalog, effect: Effect, origins: Origins | None = No
         table = catalog[name]
         places = origins.places.get(name, {})
         before = origins.before.get(name, {})
-        going: dict[Key, list[RowTuple]] = {}
-        coming: list[RowTuple] = []
-        for row, count in effect.tables[name].items():
-            if count < 0:
-                going.setdefault(key_of(table, row), []).extend([row] * -count)
-            else:
-                coming.extend([row] * count)
+        going = Counter({row: -count for row, count in effect.tables[name].items() if count < 0})
+        coming = [row for row, count in effect.tables[name].items() if count > 0 for _ in range(count)]
         coming.sort(key=lambda row: (places.get(row, len(places)), sortable(row)))
-        inserts, updates = [], []
+        updates = _take_pairs(going, coming, before)
+        inserts = []
+        by_key = {key_of(table, row): row for row in going.elements()} if table.row_key else {}
         for row in coming:
-            partner = going.get(key_of(table, row) if table.row_key else before.get(row, ()))
-            if partner:
-                updates.append((partner.pop(), row))
+            partner = by_key.pop(key_of(table, row), None)
+            if partner is not None:
+                going[partner] -= 1
+                updates.append((partner, row))
             else:
                 inserts.append(row)
-        deletes = sorted((row for rows in going.values() for row in rows), key=sortable)
+        deletes = sorted(going.elements(), key=sortable)
         updates.sort(key=lambda pair: sortable(pair[0]))
         found.append(TableEffect(table, tuple(inserts), tuple(deletes), tuple(updates)))
     return found
@@ -157,7 +168,8 @@ def stream_origins(catalog: Catalog, changes: Sequence[RowChange], twins: Collec
             origin = first.pop((change.table, key_of(table, old)), (place, old))
         first[(change.table, key_of(table, row))] = origin
         places.setdefault(change.table, {})[row] = origin[0]
-        if origin[1] is not None and not table.row_key and change.table not in twins:
+        changed_key = origin[1] is not None and key_of(table, origin[1]) != key_of(table, row)
+        if origin[1] is not None and changed_key and change.table not in twins:
             before.setdefault(change.table, {})[row] = origin[1]
     return Origins(places, before)
 

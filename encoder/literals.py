@@ -37,7 +37,7 @@ from scratch.catalog import ALWAYS, Column, Table
 from stream.model import Value
 
 # Types that have no equality operator, or one that says less than identity.
-_BY_TEXT = frozenset({"json", "xml", "point", "polygon", "path", "line", "lseg", "box", "circle"})
+_BY_TEXT = frozenset({"json", "jsonpath", "xml", "point", "polygon", "path", "line", "lseg", "box", "circle"})
 
 
 def source_of(table: Table, key: object = ()) -> Source:
@@ -96,6 +96,8 @@ def insert_rows(table: Table, inserted: Sequence[RowTuple], timezone: str | None
         if column.identity != ALWAYS
         and not (column.default is None and not column.identity and all(row[place] is None for row in inserted))
     ]
+    if not kept:  # an INSERT names at least one value
+        kept = [place for place, column in enumerate(table.stored) if column.identity != ALWAYS][:1]
     columns = [table.stored[place] for place in kept]
     lines = [
         Term(

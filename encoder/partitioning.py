@@ -145,8 +145,9 @@ def implied_positions(
             continue
         for column in catalog[change.table].columns:
             value = change.new.get(column.name)
-            if column.sequence is not None and value is not None:
-                highest[column.sequence] = max(highest.get(column.sequence, 0), int(value))
+            # The owner of a sequence need not be a number ('x' || nextval('s')).
+            if column.sequence is not None and value is not None and value.removeprefix("-").isdecimal():
+                highest[column.sequence] = max(highest.get(column.sequence, int(value)), int(value))
     return {
         sequence: (str(value), "t") for sequence, value in sorted(highest.items()) if value >= standing(sequence)
     }

@@ -12,8 +12,27 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from encoder.transaction import Strategy
-from tersql.errors import InternalError, NotReplayable
+from tersql.check import CheckReport, check
+from tersql.compare import Comparison, compare
+from tersql.errors import InputError, InternalError, NotReplayable
+from tersql.explain import Explanation, explain
 from tersql.optimize import Options, Result, TransactionReport, optimize
 from tersql.verify import verify
 
-__all__ = ["InternalError", "NotReplayable", "Options", "Result", "Strategy", "TransactionReport", "optimize", "verify"]
+__all__ = [
+    "CheckReport",
+    "Comparison",
+    "Explanation",
+    "InputError",
+    "InternalError",
+    "NotReplayable",
+    "Options",
+    "Result",
+    "Strategy",
+    "TransactionReport",
+    "check",
+    "compare",
+    "explain",
+    "optimize",
+    "verify",
+]

@@ -16,10 +16,12 @@ from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
+from rich.console import Console
 
 from emit.lexer import LexError
 from emit.rules import check_script
 from emit.size import size as script_size
+from encoder.context import Effort
 from encoder.transaction import Strategy
 from replay.score import score as script_score
 from scratch.errors import ScratchError
@@ -27,9 +29,17 @@ from scratch.session import connect
 from stream.capture import CaptureError, capture_script, capture_slot, column_types
 from stream.model import StreamError
 from stream.write import write_wal2json
-from tersql import show
-from tersql.errors import InternalError, NotReplayable
+from tersql import compare_report, show
+from tersql.check import TIME_LIMIT
+from tersql.check import check as run_check
+from tersql.compare import STRATEGIES
+from tersql.compare import compare as run_compare
+from tersql.errors import InputError, InternalError, NotReplayable
+from tersql.explain import explain as run_explain
+from tersql.explain_page import page as explain_page
+from tersql.explain_text import kinds_table, transaction_text
 from tersql.files import require_writable, written
+from tersql.instances import write_instances
 from tersql.optimize import EFFORTS, Options
 from tersql.optimize import optimize as run_optimize
 from tersql.verify import verify as run_verify
@@ -58,7 +68,12 @@ Zone = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Promise that the replaying session has this TimeZone (shorter literals)."),
 ]
+EffortName = Annotated[str, typer.Option("--effort", help="Counted work of the searches: low, default or high.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Worker processes; the bytes do not depend on it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
+
+
+DEFAULT_JOBS = min(2, os.cpu_count() or 1)
 
 
 class _Failure(Exception):
@@ -70,7 +85,9 @@ def _one_line_errors() -> Iterator[None]:
     """Every foreseeable error as one clear line on standard error."""
     try:
         yield
-    except (StreamError, ScratchError, CaptureError, NotReplayable, InternalError, LexError, _Failure) as error:
+    except (
+        StreamError, ScratchError, CaptureError, InputError, NotReplayable, InternalError, LexError, _Failure
+    ) as error:
         _fail(str(error))
     except OSError as error:
         if error.filename is not None:
@@ -92,6 +109,16 @@ def _origin(dump: Path | None, database: str | None) -> None:
         _fail("give either --dump FILE or --database DSN", 2)
 
 
+def _known_effort(effort: str) -> None:
+    if effort not in EFFORTS:
+        _fail(f"--effort is one of {', '.join(EFFORTS)}", 2)
+
+
+def _tables() -> Console:
+    """Standard output for tables: as wide as they are where it is no terminal."""
+    return Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+
+
 def _read_script(path: Path) -> str:
     try:
         return sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
@@ -108,13 +135,11 @@ def optimize(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the script goes; default standard output.")
     ] = None,
-    effort: Annotated[str, typer.Option(help="Counted work of the searches: low, default or high.")] = "default",
+    effort: EffortName = "default",
     time_limit: Annotated[
         float, typer.Option(metavar="SECONDS", help="Safety net; past it the rest is left at literal forms.")
     ] = 120.0,
-    jobs: Annotated[int, typer.Option(min=1, help="Worker processes; the bytes do not depend on it.")] = min(
-        2, os.cpu_count() or 1
-    ),
+    jobs: Jobs = DEFAULT_JOBS,
     strategy: Annotated[Strategy, typer.Option(help="How far to go.")] = Strategy.OPTIMAL,
     timezone: Zone = None,
     as_json: AsJson = False,
@@ -128,8 +153,7 @@ def optimize(
     Example: tersql optimize stream.jsonl.gz --dump before.sql.gz --timezone UTC -o replay.sql
     """
     _origin(dump, database)
-    if effort not in EFFORTS:
-        _fail(f"--effort is one of {', '.join(EFFORTS)}", 2)
+    _known_effort(effort)
     with _one_line_errors():
         if output is not None:
             require_writable(output)
@@ -232,6 +256,138 @@ def score(
         value = script_score(s, baseline, known)
     line = {"score": round(value, 4), "size": s, "baseline": baseline, "known": known}
     typer.echo(json.dumps(line) if as_json else f"{value:.4f}")
+
+
+@app.command()
+def compare(
+    workloads: Annotated[
+        list[Path],
+        typer.Argument(help="Folders with before.sql(.gz) and stream.jsonl(.gz), or files of cover instances."),
+    ],
+    strategies: Annotated[
+        str, typer.Option(metavar="NAME,…", help="Which strategies, with commas between.")
+    ] = ",".join(STRATEGIES),
+    time_limit: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Safety net for a strategy on one cover problem.")
+    ] = 10.0,
+    effort: EffortName = "default",
+    jobs: Jobs = DEFAULT_JOBS,
+    timezone: Zone = None,
+    scratch: Scratch = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all figures as JSON.")] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all runs as CSV.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png|.svg", help="Draw bytes and gaps against time (anytime curves).")
+    ] = None,
+    export: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the cover instances, for other solvers.")
+    ] = None,
+) -> None:
+    """Give the same candidates to every strategy: bytes, proven bounds, gaps, times.
+
+    Example: tersql compare data/shop data/chat --plot compare.png --csv compare.csv
+    """
+    _known_effort(effort)
+    with _one_line_errors():
+        for target in (json_file, csv_file, plot):
+            if target is not None:
+                require_writable(target)
+        if plot is not None:
+            compare_report.require_plot(plot)
+        with show.progress("searching") as progress:
+            comparison = run_compare(
+                workloads,
+                strategies=[name.strip() for name in strategies.split(",")],
+                time_limit=time_limit,
+                anytime=plot is not None,
+                scratch=scratch,
+                options=Options(effort=effort, jobs=jobs, timezone=timezone, progress=progress),
+            )
+        for target, write in ((json_file, compare_report.write_json), (csv_file, compare_report.write_csv)):
+            if target is not None:
+                with written(target) as file:
+                    write(comparison, file)
+        if plot is not None:
+            compare_report.write_plot(comparison, plot)
+        if export is not None:
+            write_instances((line.instance for line in comparison.lines), export)
+        _tables().print(compare_report.by_transaction(comparison), "", compare_report.totals(comparison))
+
+
+@app.command()
+def check(
+    paths: Annotated[list[Path] | None, typer.Argument(help="Workloads, or folders of them; default data.")] = None,
+    record: Annotated[
+        Path, typer.Option(metavar="FILE.toml", help="The record to compare with.")
+    ] = Path("data/bytes.toml"),
+    update: Annotated[bool, typer.Option("--update", help="Write what is found into the record.")] = False,
+    effort: EffortName = "default",
+    jobs: Jobs = DEFAULT_JOBS,
+    time_limit: Annotated[
+        float, typer.Option(metavar="SECONDS", help="For each workload; one that it cuts fails.")
+    ] = TIME_LIMIT,
+    timezone: Zone = None,
+    scratch: Scratch = None,
+) -> None:
+    """Optimize known workloads and fail where a transaction takes more bytes than the record says.
+
+    Example: tersql check data --effort low
+    """
+    _known_effort(effort)
+    with _one_line_errors():
+        if update:
+            require_writable(record)
+        with show.progress("searching") as progress:
+            options = Options(
+                effort=effort, time_limit=time_limit, jobs=jobs, timezone=timezone, progress=progress
+            )
+            report = run_check(paths or [Path("data")], record, update=update, scratch=scratch, options=options)
+        print(report, flush=True)
+    raise typer.Exit(0 if report.good else 1)
+
+
+@app.command()
+def explain(
+    script: ScriptFile,
+    stream: StreamFile,
+    dump: Dump = None,
+    database: Database = None,
+    scratch: Scratch = None,
+    timezone: Zone = None,
+    rows: Annotated[int, typer.Option(min=0, help="Rows to list for each statement.")] = 3,
+    search: Annotated[
+        bool, typer.Option("--search", help="Search for other rules than literals, as long as optimize does.")
+    ] = False,
+    effort: EffortName = "default",
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write one page that needs no network instead.")
+    ] = None,
+) -> None:
+    """Tell which statement of SCRIPT accounts for which rows, what it costs, and what the next best would be.
+
+    Example: tersql explain replay.sql stream.jsonl.gz --dump before.sql.gz --html replay.html
+    """
+    _origin(dump, database)
+    _known_effort(effort)
+    with _one_line_errors():
+        if html is not None:
+            require_writable(html)
+        text = _read_script(script)
+        out = _tables()
+        explanation = run_explain(
+            text,
+            stream,
+            dump=dump,
+            database=database,
+            scratch=scratch,
+            timezone=timezone,
+            search=Effort(EFFORTS[effort]) if search else None,
+            told=None if html is not None else lambda one: out.print(transaction_text(one, rows=rows)),
+        )
+        if html is not None:
+            with written(html) as file:
+                file.write(explain_page(explanation, script.stem))
+        out.print(kinds_table(explanation))
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import itertools
 import json
 import math
@@ -13,6 +14,7 @@ from typing import Any, TextIO
 from rich.table import Table
 
 from tersql.compare import Comparison, Line, gap
+from tersql.errors import InputError
 
 _YARDSTICKS = ("starter", "baseline")
 _SERIES = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#eeca3b", "#7f7f7f")
@@ -164,11 +166,20 @@ def write_json(comparison: Comparison, file: TextIO) -> None:
     file.write("\n")
 
 
+def require_plot(target: Path) -> None:
+    """Raise InputError where `write_plot` could not: before long work rather than after."""
+    if target.suffix not in (".png", ".svg"):
+        raise InputError(f"{target}: a plot is a .png or a .svg")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError("a plot takes matplotlib: pip install 'tersql[plot]'")
+
+
 def write_plot(comparison: Comparison, target: Path) -> None:
     """Bytes by strategy, and how bytes and gap fall with time; PNG or SVG by the name of `target`.
 
-    Raises ImportError without matplotlib, ValueError for a format that it does not know.
+    Raises InputError as `require_plot`.
     """
+    require_plot(target)
     from matplotlib.figure import Figure  # heavy, and optional
 
     names = [name for name in comparison.strategies if comparison.total(name) is not None]

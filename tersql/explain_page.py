@@ -13,7 +13,7 @@ from pygments.lexers import PostgresLexer  # type: ignore[import-untyped]
 
 from stream.model import Op, Value
 from tersql.explain import Alternative, Explanation, RowStory, StatementStory, TransactionStory
-from tersql.explain_text import VERBS, counts, text_of
+from tersql.explain_text import VERBS, counts, cut, text_of
 
 # Rows of one statement, characters of a value and of a statement that are shown.
 _ROWS = 50
@@ -65,9 +65,9 @@ def _summary(explanation: Explanation, title: str) -> str:
     rows = sum(len(s.rows) for one in explanation.transactions for s in one.statements)
     inexact = [one.index for one in explanation.transactions if not one.exact]
     facts = (
-        ("script", _number(explanation.size)),
-        ("baseline", _number(explanation.baseline)),
-        ("starter", _number(explanation.starter)),
+        ("script, bytes", _number(explanation.size)),
+        ("baseline, bytes", _number(explanation.baseline)),
+        ("starter, bytes", _number(explanation.starter)),
         ("of the baseline", f"{100 * explanation.size / explanation.baseline:.1f} %" if explanation.baseline else "–"),
         ("transactions", _number(len(explanation.transactions))),
         ("row changes", _number(rows)),
@@ -89,7 +89,7 @@ def _chart(stories: Sequence[TransactionStory]) -> str:
     decades = max(1, math.ceil(math.log10(largest)) - 1)
 
     def x(size: int) -> float:
-        return 80 * math.log10(max(size, 10) / 10) / decades
+        return 66 * math.log10(max(size, 10) / 10) / decades
 
     height = _GROUP * len(stories) + 18
     parts = [f'<svg class=chart width="100%" height="{height}" role="img" aria-label="bytes by transaction">']
@@ -166,8 +166,7 @@ def _alternative(one: Alternative, label: str, size: int) -> str:
 
 
 def _sql(text: str) -> str:
-    shown = text if len(text) <= _STATEMENT else text[:_STATEMENT] + " …"
-    return f"<pre class=sql>{highlight(shown, _LEXER, _FORMATTER).rstrip()}</pre>"
+    return f"<pre class=sql>{highlight(cut(text, _STATEMENT), _LEXER, _FORMATTER).rstrip()}</pre>"
 
 
 def _rows(rows: Sequence[RowStory]) -> str:
@@ -193,7 +192,7 @@ def _change(op: Op, before: Value, after: Value) -> str:
 def _value(value: Value) -> str:
     if value is None:
         return "<em>NULL</em>"
-    return f"<code>{escape(value if len(value) <= _VALUE else value[:_VALUE] + '…')}</code>"
+    return f"<code>{escape(cut(value, _VALUE))}</code>"
 
 
 def _number(value: int) -> str:

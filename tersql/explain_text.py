@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
-from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -17,16 +16,18 @@ VERBS = {Op.INSERT: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}
 # Characters of an alternative or a value that are shown.
 _ALTERNATIVE = 200
 _VALUE = 40
+# Control characters as the pictures that Unicode has of them; line breaks and tabs stay.
+_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {127: 0x2421}
 
 
 def transaction_text(story: TransactionStory, *, rows: int) -> Group:
     """One transaction: each statement, what it did, with `rows` of its rows, and the next best."""
     title = f"transaction {story.index}: {story.size} bytes, baseline {story.baseline}, starter {story.starter}"
-    parts: list[RenderableType] = [Rule(title, align="left", style="bold")]
+    parts: list[RenderableType] = [Text(title, style="bold")]
     if story.trouble is not None:
         parts.append(Text(f"not exact: {story.trouble}", style="bold red"))
     for statement in story.statements:
-        parts.append(Syntax(statement.text, "postgresql", word_wrap=True, background_color="default"))
+        parts.append(Syntax(visible(statement.text), "postgresql", word_wrap=True, background_color="default"))
         parts += _told(statement, rows)
     return Group(*parts)
 
@@ -61,7 +62,12 @@ def text_of(alternative: Alternative) -> str:
 
 
 def cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return visible(text if len(text) <= length else text[: length - 1] + "…")
+
+
+def visible(text: str) -> str:
+    """`text` with nothing in it that a terminal would obey or a page could not hold."""
+    return text.translate(_PICTURES)
 
 
 def row_text(row: RowStory) -> str:
