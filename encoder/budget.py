@@ -15,3 +15,18 @@ class Budget:
         """Take `units`; False when nothing is left (the work that asked should stop)."""
         self.left -= units
         return self.left >= 0
+
+
+@dataclass
+class Meter:
+    """The work that one transaction is worth, in rough seconds of a core as estimated from row counts: what is
+    estimated from the input is the same on every machine."""
+
+    left: float
+
+    def spend(self, estimate: float) -> bool:
+        """Take `estimate`; False when nothing is left.  The last one granted may overdraw."""
+        if self.left <= 0:
+            return False
+        self.left -= estimate
+        return True

@@ -21,6 +21,9 @@ _FAMILIES: tuple[_Family, ...] = (children.atoms, groups.atoms, trees.atoms, rel
 # Counted work by default: cells for each further family, thousands of cells for the search itself.
 _FAMILY_CELLS = 10_000_000
 _SEARCH_UNITS = 20_000
+# Estimated seconds of one search, and of each row of the table; units of a glance.
+_SELECT, _SELECT_ROW = 0.25, 4e-5
+_GLANCE = 300
 # Atoms that compact row sets are tried beside.
 _WITHIN = 4
 
@@ -33,6 +36,8 @@ def select(context: Context, table: TableName, labels: Labels, *, share: float =
 
 def _select(context: Context, table: TableName, labels: Labels, share: float) -> list[Selection]:
     state, zone = context.state, context.timezone
+    rows = state.frame(table).size
+    worth = context.meter.spend(share * (_SELECT + rows * _SELECT_ROW))
     extra: list[MaskedAtom] = []
 
     def further() -> list[MaskedAtom]:
@@ -45,6 +50,9 @@ def _select(context: Context, table: TableName, labels: Labels, share: float) ->
         beside = sorted((a for a in extra if a.holds[labels.must].all()), key=lambda a: a.atom.size)[:_WITHIN]
         return row_set_selections(state.frame(table), labels, zone, within=beside)
 
+    if not worth:
+        # Nothing is left for a search; what the rows' own columns tell at once is still looked at.
+        return find_selections(state, table, labels, budget=Budget(_GLANCE), timezone=zone, named=named)
     budget = Budget(int(context.effort.units(_SEARCH_UNITS) * share))
     return find_selections(
         state, table, labels, budget=budget, timezone=zone, further=further, named=named

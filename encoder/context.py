@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from encoder.budget import Meter
 from encoder.frame import State
 from encoder.trial import Laboratory
 from scratch.catalog import Catalog
@@ -11,9 +12,11 @@ from scratch.catalog import Catalog
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much counted work each kind of search may do; `scale` 1 is the default level."""
+    """How much counted work each kind of search may do; `scale` 1 is the default level.  `allowance` is what
+    one transaction may cost in all, see encoder.budget.Meter."""
 
     scale: float = 1.0
+    allowance: float = 8.0
 
     def units(self, amount: int) -> int:
         return int(amount * self.scale)
@@ -30,6 +33,7 @@ class Context:
     lab: Laboratory
     timezone: str | None
     effort: Effort = Effort()
+    meter: Meter = field(default_factory=lambda: Meter(Effort().allowance))
 
     @property
     def late(self) -> bool:

@@ -14,6 +14,9 @@ from encoder.proof import prove
 
 # How much work a search for one table's inserts may do.
 _PROPOSALS = 20_000
+_GLANCE = 500
+# Estimated seconds of it, and of each row.
+_PROPOSAL, _PROPOSAL_ROW = 0.4, 1e-3
 
 
 def insert_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:
@@ -39,14 +42,16 @@ def propose(context: Context, effect: TableEffect, pool: Sequence[DriverRows] = 
     names = [column.name for column in table.stored]
     goal = InsertGoal(table.name, tuple(dict(zip(names, row, strict=True)) for row in effect.inserts))
     key = ("inserts", table.name, effect.inserts, tuple((driver.table, driver.rows.tobytes()) for driver in pool))
-    return context.state.remember(
-        key,
-        lambda: propose_inserts(
-            context.state,
-            goal,
-            Sequences(context.lab.next_values()),
-            budget=Budget(context.effort.units(_PROPOSALS)),
-            timezone=context.timezone,
-            pool=pool,
-        ),
+    return context.state.remember(key, lambda: _proposals(context, goal, len(effect.inserts), pool))
+
+
+def _proposals(context: Context, goal: InsertGoal, count: int, pool: Sequence[DriverRows]) -> list[Proposal]:
+    worth = context.meter.spend(_PROPOSAL + count * _PROPOSAL_ROW)
+    return propose_inserts(
+        context.state,
+        goal,
+        Sequences(context.lab.next_values()),
+        budget=Budget(context.effort.units(_PROPOSALS) if worth else _GLANCE),
+        timezone=context.timezone,
+        pool=pool,
     )

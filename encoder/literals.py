@@ -60,9 +60,12 @@ def equals(column: Column, value: Value, timezone: str | None) -> Term:
     own = ref((), column.name)
     if value is None:
         return is_null(own)
-    if column.base in _BY_TEXT:
+    # A literal beside a regclass or one of its kin is read as an oid.
+    if column.base in _BY_TEXT or column.base.startswith("reg"):
         return op(cast(own, "text"), "=", raw(literal(value, "text", context="compare", timezone=timezone)))
-    return op(own, "=", constant(value, column, timezone, "compare"))
+    value_term = constant(value, column, timezone, "compare")
+    # A bare literal beside a composite is read as a row of no known type.
+    return op(own, "=", cast(value_term, column.type) if column.kind == "C" else value_term)
 
 
 def by_keys(table: Table, keys: Sequence[Key], timezone: str | None) -> Term:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from encoder.block import Plan
+from encoder.budget import Meter
 from encoder.candidate import bytes_of
 from encoder.context import Context, Effort
 from encoder.effect import Effect, TableEffect, effect_of, table_effects
@@ -69,6 +70,8 @@ class Solved:
     problem: BlockProblem | None = field(default=None, compare=False, repr=False)
 
 
+DEFAULT_EFFORT = Effort()
+
 FRAME_BYTES = len("BEGIN;COMMIT;")
 
 
@@ -81,7 +84,7 @@ def solve_transaction(
     *,
     strategy: Strategy = Strategy.OPTIMAL,
     timezone: str | None = None,
-    effort: Effort = Effort(),
+    effort: Effort = DEFAULT_EFFORT,
 ) -> Solved:
     """All variants of `transaction` (completed, see scratch.changes) in the database's present state.
 
@@ -90,7 +93,7 @@ def solve_transaction(
     started = time.monotonic()
     owed = effect_of(catalog, transaction.changes)
     parts = table_effects(catalog, owed, origins_in(state, transaction.changes))
-    context = Context(state, lab, timezone, effort)
+    context = Context(state, lab, timezone, effort, Meter(effort.allowance))
     rowwise = starter(catalog, transaction.changes, timezone)
     grouped = baseline(state, parts, timezone)
     found: list[Variant] = []

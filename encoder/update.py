@@ -38,6 +38,8 @@ _MAX_CLUSTERS = 8
 _COMBINATIONS = 4
 # How many expressions one search for a column may try.
 _EXPRESSIONS = 3_000
+# Estimated seconds of a search for expressions, of each row to explain, and of each row that a window ranks.
+_EXPRESSION, _EXPRESSION_ROW, _WINDOW_ROW = 0.15, 2e-4, 3e-5
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ class UpdateSearch:
         goal = self._goal(group, place)
         return self.context.state.remember(
             ("windows", self.table.name, place, group.rows, tuple(goal.new)),
-            lambda: find_windows(
+            lambda: [] if not self.context.meter.spend(_EXPRESSION + self.frame.size * _WINDOW_ROW) else find_windows(
                 self.context.state,
                 self.table.name,
                 goal,
@@ -216,6 +218,8 @@ class UpdateSearch:
         """Where no expression is right on all rows: one for most of them, literals for the others."""
         hard = [place for place in group.places if not self._find_expressions(group, place)]
         if len(hard) != 1 or len(group.rows) < 4:
+            return
+        if not self.context.meter.spend(2 * (_EXPRESSION + len(group.rows) * _EXPRESSION_ROW)):
             return
         fits = find_partial(
             self.context.state,
@@ -256,7 +260,7 @@ class UpdateSearch:
         goal = self._goal(group, place)
         return self.context.state.remember(
             ("expressions", self.table.name, place, group.rows, tuple(goal.new)),
-            lambda: find_expressions(
+            lambda: [] if not self.context.meter.spend(_EXPRESSION + len(group.rows) * _EXPRESSION_ROW) else find_expressions(
                 self.context.state,
                 self.table.name,
                 goal,

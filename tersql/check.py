@@ -133,10 +133,14 @@ def _outcome(workload: Workload, result: Result, options: Options, recorded: Ent
     if result.late:
         trouble = "the time limit cut the search, so its bytes say nothing: give it more"
     elif recorded is not None and recorded.timezone != found.timezone:
-        trouble = f"the record is for {recorded.timezone or 'no'} time zone, this run for {found.timezone or 'none'}"
+        trouble = f"the record is for {_zone(recorded)}, this run for {_zone(found)}"
     elif recorded is not None and len(recorded.sizes) != len(found.sizes):
         trouble = f"the record has {len(recorded.sizes)} transactions, the stream {len(found.sizes)}"
     return Outcome(workload.name, options.effort, found, recorded, result.seconds, trouble, result.late)
+
+
+def _zone(entry: Entry) -> str:
+    return f"time zone {entry.timezone}" if entry.timezone else "none"
 
 
 def _lines(outcome: Outcome, updated: bool) -> Iterator[str]:

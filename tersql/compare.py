@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from encoder.context import Effort
 from encoder.deadline import Deadline
 from solver.blocks import solve_blocks
 from solver.cp_sat import CpSat
@@ -28,7 +27,7 @@ from solver.problem import Budget, CoverProblem, Infeasible, NoSolution, Solutio
 from stream.open import open_stream
 from tersql.errors import InputError, server_errors
 from tersql.instances import Instance, instance_of, read_instance
-from tersql.optimize import EFFORTS, Options, finished
+from tersql.optimize import Options, effort, finished
 from tersql.pool import Pool
 from tersql.worker import Task
 from tersql.workloads import Workload, find_workloads
@@ -191,7 +190,7 @@ def search(workload: Workload, *, scratch: str | None = None, options: Options |
         pool = stack.enter_context(Pool(min(max(1, options.jobs), total)))
         stack.enter_context(server_errors())
         place = stack.enter_context(workspace(Origin(workload.dump), scratch))
-        task = Task(workload.stream, options.strategy, options.timezone, Effort(EFFORTS[options.effort]))
+        task = Task(workload.stream, options.strategy, options.timezone, effort(options.effort, total))
         done = pool.solve(place, task, total, Deadline(), options.progress)
         result = finished(place, workload.stream, done, options.timezone)
     reports = zip(done, result.transactions, strict=True)

@@ -27,6 +27,17 @@ from tersql.workspace import Origin, Workspace, workspace
 
 EFFORTS = {"low": 0.3, "default": 1.0, "high": 4.0}
 
+# What all transactions together may cost at the default level, in estimated seconds of one core, and the least that
+# each of them is worth however many there are.
+_ALLOWANCE = 150.0
+_LEAST_ALLOWANCE = 1.5
+
+
+def effort(level: str, transactions: int) -> Effort:
+    """The counted work that each transaction of a stream with so many of them gets at `level`."""
+    scale = EFFORTS[level]
+    return Effort(scale, scale * max(_LEAST_ALLOWANCE, _ALLOWANCE / max(1, transactions)))
+
 # What is kept of the time limit for the last pass.
 _SEARCH_SHARE = 0.8
 
@@ -117,7 +128,7 @@ def optimize(
         stack.enter_context(server_errors())
         place = stack.enter_context(workspace(origin, scratch))
         connect(place.admin_dsn, timezone=options.timezone).close()  # refuses a zone that the server does not know
-        task = Task(path, options.strategy, options.timezone, Effort(EFFORTS[options.effort]))
+        task = Task(path, options.strategy, options.timezone, effort(options.effort, total))
         found = pool.solve(place, task, total, deadline, options.progress)
         result = finished(place, path, found, options.timezone)
     return replace(result, seconds=time.monotonic() - started)

@@ -24,7 +24,7 @@ class Place:
         self.folder = folder
 
     def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        process: subprocess.Popen[str] = subprocess.Popen(
             [sys.executable, "-m", "tersql.cli", *arguments],
             **{  # type: ignore[call-overload]
                 "env": os.environ | {"TMPDIR": str(self.folder), "COLUMNS": "200"},
@@ -35,6 +35,7 @@ class Place:
                 **options,
             },
         )
+        return process
 
     def processes(self) -> dict[int, str]:
         """The command lines of those that live, by process id."""

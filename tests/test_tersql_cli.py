@@ -21,6 +21,7 @@ from scratch.database import with_database
 from scratch.server import Server
 from scratch.session import connect, rows
 from tersql.cli import app
+from tersql.files import written
 
 SCHEMA = """
 CREATE TABLE t (id serial PRIMARY KEY, v int, w text);
@@ -231,12 +232,33 @@ def test_a_role_that_may_only_read_is_enough(tmp_path: Path, good: Sample, serve
     assert standing() == before
 
 
+def test_files_are_whole_or_as_they_were(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.sql", tmp_path / "link.sql"
+    link.symlink_to(real)
+    with written(link) as file:
+        file.write("one")
+    assert (link.is_symlink(), real.read_text()) == (True, "one")
+
+    def fail() -> None:
+        with written(real) as file:
+            file.write("two")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert real.read_text() == "one"
+    assert sorted(tmp_path.iterdir()) == [link, real]
+    with pytest.raises(OSError, match="No space left"), written(Path("/dev/full")) as file:
+        file.write("three")
+    assert Path("/dev/full").is_char_device()
+
+
 # -- whole processes
 
 
 @needs_proc
-def test_pipes_and_devices(here: Place, good: Sample, dump: Path, tmp_path: Path, server: Server) -> None:
-    """From a pipe to one; to a full device; to one whose reader has gone; onto a link."""
+def test_pipes_and_devices(here: Place, good: Sample, dump: Path, server: Server) -> None:
+    """From a pipe to one; to a full device; to one whose reader has gone."""
     options = ("--dump", str(dump), "--scratch", server.dsn(), "--strategy", "baseline", "--jobs", "1")
     arguments = ("optimize", str(good.stream), *options)
     with good.stream.open("rb") as stream:
@@ -251,25 +273,17 @@ def test_pipes_and_devices(here: Place, good: Sample, dump: Path, tmp_path: Path
         _, complaint = stuck.communicate(timeout=120)
     assert (stuck.returncode, complaint) == (1, "tersql: output: No space left on device\n")
 
-    device = here.start(*arguments, "-o", "/dev/full")
-    assert device.communicate(timeout=120)[1] == "tersql: output: No space left on device\n"
-    assert Path("/dev/full").is_char_device()
-
     reading, writing = os.pipe()
     os.close(reading)
     unread = here.start(*arguments, stdout=writing)
     os.close(writing)
     assert (unread.communicate(timeout=120)[1], unread.returncode) == ("", 1)
 
-    link = tmp_path / "link.sql"
-    link.symlink_to(tmp_path / "real.sql")
-    linked = here.start(*arguments, "-o", str(link))
-    assert linked.communicate(timeout=120)[0] == ""
-    assert (link.is_symlink(), (tmp_path / "real.sql").read_text()) == (True, script)
-
 
 @needs_proc
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM, signal.SIGKILL]
+)
 def test_a_run_that_is_stopped_leaves_nothing(here: Place, good: Sample, dump: Path, number: signal.Signals) -> None:
     output = here.folder / "out"
     output.mkdir()
