@@ -21,7 +21,6 @@ from rich.console import Console
 from emit.lexer import LexError
 from emit.rules import check_script
 from emit.size import size as script_size
-from encoder.context import Effort
 from encoder.transaction import Strategy
 from replay.score import score as script_score
 from scratch.errors import ScratchError
@@ -381,7 +380,7 @@ def explain(
             database=database,
             scratch=scratch,
             timezone=timezone,
-            search=Effort(EFFORTS[effort]) if search else None,
+            search=effort if search else None,
             told=None if html is not None else lambda one: out.print(transaction_text(one, rows=rows)),
         )
         if html is not None:

@@ -18,11 +18,13 @@ from emit.lexer import Kind, tokenize
 from emit.rules import check_script, split_script
 from emit.size import minify
 from encoder.block import block_candidates, cheapest_exact
+from encoder.budget import Meter
 from encoder.candidate import Candidate, bytes_of
 from encoder.context import Context, Effort
 from encoder.effect import Effect, Origins, TableEffect, effect_of, table_effects
 from encoder.floor import floor_candidates
 from encoder.frame import State
+from encoder.partitioning import origins_in
 from encoder.transaction import FRAME_BYTES
 from encoder.trial import Laboratory, install_capture
 from encoder.yardstick import baseline, starter
@@ -34,6 +36,7 @@ from scratch.session import Session, connect
 from stream.model import Op, TableName, Transaction, Value
 from stream.open import open_stream
 from tersql.errors import InputError, one_line, server_errors
+from tersql.optimize import effort
 from tersql.workspace import Origin, workspace
 
 
@@ -143,13 +146,13 @@ def explain(
     database: str | None = None,
     scratch: str | None = None,
     timezone: str | None = None,
-    search: Effort | None = None,
+    search: str | None = None,
     told: Callable[[TransactionStory], None] | None = None,
 ) -> Explanation:
     """What each statement of `script` does, beside the `stream` that it replays.
 
-    With `search`, rivals of every statement are searched for with that much work, which takes about as long as
-    `optimize`.  After a transaction that does not give the stream's rows, the next one begins from the stream's.
+    With `search`, an effort as in `Options`, rivals of every statement are searched for, which takes about as long
+    as `optimize`.  After a transaction that does not give the stream's rows, the next one begins from the stream's.
     `told` is called as each transaction is done.
     Raises InputError (a script that breaks the rules or has another number of transactions), StreamError,
     ScratchError.
@@ -168,7 +171,7 @@ def explain(
         cloned(place.admin_dsn, place.template, f"tersql_explain_{token_hex(6)}") as dsn,
         connect(dsn) as session,
     ):
-        narrator = _Narrator(session, timezone, search)
+        narrator = _Narrator(session, timezone, None if search is None else effort(search, count))
         for transaction, body in zip(open_stream(stream), bodies, strict=True):
             stories.append(narrator.tell(transaction, body))
             if told is not None:
@@ -184,16 +187,18 @@ class _Narrator:
         settings = ODD_SETTINGS | {"TimeZone": timezone or ODD_TIMEZONE}
         self._lab = Laboratory(session, self._catalog, settings=settings)
         self._state = State(session, self._catalog)
-        self._context = Context(self._state, self._lab, timezone, search or Effort())
         self._timezone = timezone
-        self._search = search is not None
+        self._search = search
 
     def tell(self, transaction: Transaction, body: Sequence[str]) -> TransactionStory:
         """The story of one transaction; the database follows the stream."""
         transaction = complete(self._session, self._catalog, transaction)
         owed = effect_of(self._catalog, transaction.changes)
         rowwise = starter(self._catalog, transaction.changes, self._timezone)
-        grouped = baseline(self._state, table_effects(self._catalog, owed), self._timezone)
+        parts = table_effects(self._catalog, owed, origins_in(self._state, transaction.changes))
+        grouped = baseline(self._state, parts, self._timezone)
+        work = self._search or Effort()
+        context = Context(self._state, self._lab, self._timezone, work, Meter(work.allowance))
         stories: list[StatementStory] = []
         trouble = None
         try:
@@ -201,7 +206,7 @@ class _Narrator:
                 self._lab.refresh()
                 left = owed
                 for text in body:
-                    done, story = self._statement(text)
+                    done, story = self._statement(context, text)
                     stories.append(story)
                     left = left.minus(done)
                 if left:
@@ -223,13 +228,13 @@ class _Narrator:
             trouble,
         )
 
-    def _statement(self, text: str) -> tuple[Effect, StatementStory]:
+    def _statement(self, context: Context, text: str) -> tuple[Effect, StatementStory]:
         size, kind = bytes_of([text]), kind_of(text)
         seen = self._lab.observe([text])
         if not isinstance(seen, Effect):
             return Effect(), StatementStory(text, size, kind, (), error=seen)
         parts = table_effects(self._catalog, seen)
-        literal, rival = self._alternatives(text, seen, parts)
+        literal, rival = self._alternatives(context, text, seen, parts)
         done = self._lab.perform(text)
         self._state.forget(sorted(seen.tables))
         rows = tuple(row for part in parts for row in _rows(part))
@@ -237,23 +242,23 @@ class _Narrator:
         return done, StatementStory(text, size, kind, rows, literal, rival)
 
     def _alternatives(
-        self, text: str, effect: Effect, parts: Sequence[TableEffect]
+        self, context: Context, text: str, effect: Effect, parts: Sequence[TableEffect]
     ) -> tuple[Alternative | None, Alternative | None]:
         own = (minify(text),)
 
         def cheapest(pool: Sequence[Candidate]) -> Alternative | None:
             others = [one for one in pool if tuple(map(minify, one.statements)) != own]
-            plan = cheapest_exact(self._context, effect, parts, others) if others else None
+            plan = cheapest_exact(context, effect, parts, others) if others else None
             if plan is None:
                 return None
             kinds = ", ".join(sorted({candidate.kind for candidate in plan.candidates}))
             return Alternative(plan.statements, plan.size, kinds)
 
-        literals = [one for part in parts for one in floor_candidates(self._context, parts, part)]
+        literals = [one for part in parts for one in floor_candidates(context, parts, part)]
         literal = cheapest(literals)
-        if not self._search or not effect:
+        if self._search is None or not effect:
             return literal, None
-        rival = cheapest(block_candidates(self._context, effect, Origins())[1])
+        rival = cheapest(block_candidates(context, effect, Origins())[1])
         return literal, rival if rival is not None and (literal is None or rival.size < literal.size) else None
 
 

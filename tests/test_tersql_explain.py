@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 from workload_bed import make_workload
 
-from encoder.context import Effort
 from scratch.server import Server
 from stream.model import Op, TableName
 from tersql import Explanation, InputError, explain
@@ -31,7 +30,7 @@ def tiny(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_workload(server, tmp_path_factory.mktemp("explain") / "tiny")
 
 
-def told(server: Server, tiny: Path, script: str, search: Effort | None = None) -> Explanation:
+def told(server: Server, tiny: Path, script: str, search: str | None = None) -> Explanation:
     stream, dump = tiny / "stream.jsonl", tiny / "before.sql"
     return explain(script, stream, dump=dump, scratch=server.dsn(), search=search)
 
@@ -76,7 +75,7 @@ def test_bytes_by_kind_add_up(story: Explanation) -> None:
 def test_the_search_finds_a_rival(server: Server, tiny: Path) -> None:
     # A longer way to say the same, so that the search has something to say.
     script = REPLAY.replace("kind_id=3", "kind_id IN(SELECT id FROM kind WHERE name='kind 3')")
-    (first,) = told(server, tiny, script, Effort(0.1)).transactions[0].statements
+    (first,) = told(server, tiny, script, "low").transactions[0].statements
     assert first.rival is not None
     assert first.rival.size < first.size
 
