@@ -54,9 +54,7 @@ def _select(context: Context, table: TableName, labels: Labels, share: float) ->
         # Nothing is left for a search; what the rows' own columns tell at once is still looked at.
         return find_selections(state, table, labels, budget=Budget(_GLANCE), timezone=zone, named=named)
     budget = Budget(int(context.effort.units(_SEARCH_UNITS) * share))
-    return find_selections(
-        state, table, labels, budget=budget, timezone=zone, further=further, named=named
-    )
+    return find_selections(state, table, labels, budget=budget, timezone=zone, further=further, named=named)
 
 
 def lowered(

@@ -70,6 +70,12 @@ class TableEffect:
     deletes: tuple[RowTuple, ...] = ()
     updates: tuple[tuple[RowTuple, RowTuple], ...] = ()
 
+    def anew(self) -> TableEffect:
+        """The same with deletes and inserts in the place of updates."""
+        going = tuple(before for before, _ in self.updates)
+        coming = tuple(after for _, after in self.updates)
+        return TableEffect(self.table, (*self.inserts, *coming), (*self.deletes, *going))
+
     def key(self, row: RowTuple) -> Key:
         return key_of(self.table, row)
 
@@ -177,8 +183,7 @@ def stream_origins(catalog: Catalog, changes: Sequence[RowChange], twins: Collec
 def sortable(row: RowTuple) -> tuple[tuple[bool, int, str], ...]:
     """A sort key for rows with NULLs; digits by value so that ids come in their order."""
     return tuple(
-        (True, 0, "") if value is None else (False, int(value) if _small_int(value) else 0, value)
-        for value in row
+        (True, 0, "") if value is None else (False, int(value) if _small_int(value) else 0, value) for value in row
     )
 
 

@@ -115,9 +115,7 @@ class Frame:
         listed = ", ".join(identifier_sql(name) for name in wanted)
         order = ", ".join(identifier_sql(name) for name in self.table.row_key)
         if not order:
-            order = ", ".join(
-                f'{identifier_sql(c.name)}::text COLLATE "C"' for c in self.table.columns
-            )
+            order = ", ".join(f'{identifier_sql(c.name)}::text COLLATE "C"' for c in self.table.columns)
         query = f"SELECT {listed} FROM {table_sql(self.table.name)}" + (f" ORDER BY {order}" if order else "")
         shared: dict[str, str] = {}
         for name, texts in zip(wanted, columns(self.state.session, query), strict=True):
@@ -161,9 +159,7 @@ def encode(session: Session, column: Column, texts: Sequence[Value]) -> Coded:
     """Dense ranks of `texts` under the order of the column's type."""
     distinct = sorted({text for text in texts if text is not None})
     ranks, values = _rank(session, column, distinct)
-    codes = np.fromiter(
-        (-1 if text is None else ranks[text] for text in texts), dtype=np.int32, count=len(texts)
-    )
+    codes = np.fromiter((-1 if text is None else ranks[text] for text in texts), dtype=np.int32, count=len(texts))
     return Coded(codes, values)
 
 

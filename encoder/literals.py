@@ -106,7 +106,9 @@ def insert_rows(table: Table, inserted: Sequence[RowTuple], timezone: str | None
         Term(
             (
                 "(",
-                *separate([constant(row[place], column, timezone) for place, column in zip(kept, columns, strict=True)]),
+                *separate(
+                    [constant(row[place], column, timezone) for place, column in zip(kept, columns, strict=True)]
+                ),
                 ")",
             )
         )
@@ -121,7 +123,9 @@ def insert_rows(table: Table, inserted: Sequence[RowTuple], timezone: str | None
     )
 
 
-def delete_rows(table: Table, deleted: Sequence[RowTuple], frame: Frame | None, timezone: str | None) -> list[Statement]:
+def delete_rows(
+    table: Table, deleted: Sequence[RowTuple], frame: Frame | None, timezone: str | None
+) -> list[Statement]:
     """DELETE by key; by full description, with twins put back, where there is no key."""
     if table.row_key:
         keys = [key_of(table, row) for row in deleted]
@@ -150,7 +154,10 @@ def grouped_updates(
         change = tuple((place, after[place]) for place in changed_places(before, after))
         groups.setdefault(change, []).append((before, after))
     return [
-        (set_constants(table, change, by_keys(table, [key_of(table, row) for row, _ in rows], timezone), timezone), tuple(rows))
+        (
+            set_constants(table, change, by_keys(table, [key_of(table, row) for row, _ in rows], timezone), timezone),
+            tuple(rows),
+        )
         for change, rows in groups.items()
     ]
 

@@ -53,9 +53,7 @@ def search_blocks(context: Context, pieces: Sequence[Segment]) -> Blocks:
     return blocks
 
 
-def _ends(
-    context: Context, pieces: Sequence[Segment], start: int, settled: set[int], whole: bool
-) -> Iterator[int]:
+def _ends(context: Context, pieces: Sequence[Segment], start: int, settled: set[int], whole: bool) -> Iterator[int]:
     """The ends of further intervals from `start` that are worth a search."""
     if start not in settled and not (whole and start and _apart(context.catalog, pieces, start)):
         yield start + 1
@@ -148,6 +146,4 @@ def implied_positions(
             # The owner of a sequence need not be a number ('x' || nextval('s')).
             if column.sequence is not None and value is not None and value.removeprefix("-").isdecimal():
                 highest[column.sequence] = max(highest.get(column.sequence, int(value)), int(value))
-    return {
-        sequence: (str(value), "t") for sequence, value in sorted(highest.items()) if value >= standing(sequence)
-    }
+    return {sequence: (str(value), "t") for sequence, value in sorted(highest.items()) if value >= standing(sequence)}

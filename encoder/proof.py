@@ -20,6 +20,9 @@ _MAX_MEND = 4_000
 _MAX_REPAIRS = 3
 # How many orders of the tables are tried for a step-by-step way out.
 _MAX_ORDERS = 24
+_MAX_PERMUTED = 6
+# Row by row only up to this many rows.
+_MAX_ROWWISE = 1_000
 
 
 def prove(
@@ -65,8 +68,8 @@ def try_statements(
     if not mend:
         return Candidate(tuple(statements), covers, kind, moved), True
     whole = tuple(statements)
-    for _ in range(_MAX_REPAIRS):
-        repair = _repair(context, mend)
+    for attempt in range(_MAX_REPAIRS):
+        repair = _repair(context, mend, anew=attempt > 0)
         done = lab.observe((*whole, *repair)) if repair else ""
         if not isinstance(done, Effect):
             return None, False
@@ -86,14 +89,15 @@ def _trial(context: Context, statements: Sequence[str]) -> tuple[Effect | str, f
     return done, context.lab.moved
 
 
-def _repair(context: Context, mend: Effect) -> list[str]:
-    """Literal statements that settle `mend`, [] where that is too much."""
+def _repair(context: Context, mend: Effect, *, anew: bool) -> list[str]:
+    """Literal statements that settle `mend`, [] where that is too much; with `anew`, rows that an UPDATE could
+    not bring right (a trigger stamps each) are deleted and inserted."""
     if mend.weight() > 2 * _MAX_MEND:
         return []
     return [
         render(statement)
         for effect in table_effects(context.catalog, mend)
-        for statement in compact_floor(effect, context.timezone)
+        for statement in compact_floor(effect.anew() if anew else effect, context.timezone)
     ]
 
 
@@ -111,11 +115,15 @@ def settle(context: Context, owed: Effect, rowwise: Sequence[str] = (), *, most:
     statement a row change, those that still bring `owed` down are run.  Else in some order of the tables, so
     that those that fire triggers come before those that triggers write.  None where nothing works.
     """
-    if rowwise:
+    if len(rowwise) <= _MAX_ROWWISE and not context.late:
         along = _settle_along(context, owed, rowwise, most)
         if along is not None:
             return along
-    for order in itertools.islice(itertools.permutations(sorted(owed.tables)), _MAX_ORDERS):
+    tables = sorted(owed.tables)
+    orders = itertools.permutations(tables) if len(tables) <= _MAX_PERMUTED else iter((tables, tables[::-1]))
+    for order in itertools.islice(orders, _MAX_ORDERS):
+        if context.late:
+            break
         done = _settle_in(context, owed, order, most)
         if done is not None:
             return done
@@ -139,11 +147,11 @@ def _settle_in(context: Context, owed: Effect, order: Sequence[TableName], most:
     """Table by table in `order`, what is still owed of each; again for what triggers then did to the others."""
     done: list[str] = []
     with context.lab.savepoint():
-        for name in itertools.chain.from_iterable(itertools.repeat(order, _MAX_REPAIRS)):
+        for attempt, name in itertools.product(range(_MAX_REPAIRS), order):
             for effect in table_effects(context.catalog, owed):
                 if effect.table.name != name:
                     continue
-                for statement in compact_floor(effect, context.timezone):
+                for statement in compact_floor(effect.anew() if attempt > 1 else effect, context.timezone):
                     text = render(statement)
                     seen = context.lab.perform(text)
                     if isinstance(seen, Effect):

@@ -7,6 +7,7 @@ therefore taken as one.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ def changed_columns(change: RowChange) -> frozenset[str]:
 def _woven_kinds(changes: Sequence[RowChange]) -> dict[_Kind, frozenset[_Kind]]:
     """Kinds of change that take turns, joined into classes."""
     turns: Counter[frozenset[_Kind]] = Counter()
-    for first, second in zip(changes, changes[1:], strict=False):
+    for first, second in itertools.pairwise(changes):
         pair = frozenset({(first.table, first.op), (second.table, second.op)})
         if len(pair) == 2:
             turns[pair] += 1

@@ -48,9 +48,7 @@ class _Follower:
     target: frozenset[Element]
 
 
-def shared_candidates(
-    context: Context, parts: Sequence[TableEffect], found: Sequence[Candidate]
-) -> list[Candidate]:
+def shared_candidates(context: Context, parts: Sequence[TableEffect], found: Sequence[Candidate]) -> list[Candidate]:
     """Candidates that cover a driver and one or more followers; `found` are those of the single tables."""
     if not 2 <= len(parts) <= _MAX_PARTS or context.late:
         return []

@@ -182,9 +182,7 @@ def _pick(plans: Sequence[Plan], still: bool) -> Plan | None:
     return min(allowed, key=lambda plan: plan.size, default=None)
 
 
-def _assemble(
-    context: Context, chosen: dict[tuple[int, int], Plan], n: int, owed: Effect
-) -> Variant | None:
+def _assemble(context: Context, chosen: dict[tuple[int, int], Plan], n: int, owed: Effect) -> Variant | None:
     """The cheapest partition that proves exact from the transaction's start; bad blocks are dropped."""
     remaining = dict(chosen)
     for _ in range(6):

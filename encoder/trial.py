@@ -84,9 +84,7 @@ class Laboratory:
         self._relations = _relations(session, catalog)
         self._sequences = [
             TableName(schema or "", name or "")
-            for schema, name in rows(
-                session, "SELECT schemaname, sequencename FROM pg_sequences ORDER BY 1, 2"
-            )
+            for schema, name in rows(session, "SELECT schemaname, sequencename FROM pg_sequences ORDER BY 1, 2")
         ]
         self._standing: dict[TableName, Position] = {}
         self._marks: list[tuple[str | None, ...]] = []

@@ -187,13 +187,17 @@ class UpdateSearch:
         goal = self._goal(group, place)
         return self.context.state.remember(
             ("windows", self.table.name, place, group.rows, tuple(goal.new)),
-            lambda: [] if not self.context.meter.spend(_EXPRESSION + self.frame.size * _WINDOW_ROW) else find_windows(
-                self.context.state,
-                self.table.name,
-                goal,
-                budget=Budget(self.context.effort.units(_EXPRESSIONS)),
-                timezone=self.context.timezone,
-                keep=2,
+            lambda: (
+                []
+                if not self.context.meter.spend(_EXPRESSION + self.frame.size * _WINDOW_ROW)
+                else find_windows(
+                    self.context.state,
+                    self.table.name,
+                    goal,
+                    budget=Budget(self.context.effort.units(_EXPRESSIONS)),
+                    timezone=self.context.timezone,
+                    keep=2,
+                )
             ),
         )
 
@@ -232,8 +236,12 @@ class UpdateSearch:
         for _, right in fits:
             if 2 * int(right.sum()) < len(group.rows):
                 continue
-            part = self._group([pair for pair, fits_here in zip(group.pairs, right, strict=True) if fits_here], group.places)
-            rest = self._group([pair for pair, fits_here in zip(group.pairs, right, strict=True) if not fits_here], group.places)
+            part = self._group(
+                [pair for pair, fits_here in zip(group.pairs, right, strict=True) if fits_here], group.places
+            )
+            rest = self._group(
+                [pair for pair, fits_here in zip(group.pairs, right, strict=True) if not fits_here], group.places
+            )
             made = self._attempt(part)
             if not made:
                 continue
@@ -260,19 +268,21 @@ class UpdateSearch:
         goal = self._goal(group, place)
         return self.context.state.remember(
             ("expressions", self.table.name, place, group.rows, tuple(goal.new)),
-            lambda: [] if not self.context.meter.spend(_EXPRESSION + len(group.rows) * _EXPRESSION_ROW) else find_expressions(
-                self.context.state,
-                self.table.name,
-                goal,
-                budget=Budget(self.context.effort.units(_EXPRESSIONS)),
-                timezone=self.context.timezone,
-                keep=3,
+            lambda: (
+                []
+                if not self.context.meter.spend(_EXPRESSION + len(group.rows) * _EXPRESSION_ROW)
+                else find_expressions(
+                    self.context.state,
+                    self.table.name,
+                    goal,
+                    budget=Budget(self.context.effort.units(_EXPRESSIONS)),
+                    timezone=self.context.timezone,
+                    keep=3,
+                )
             ),
         )
 
-    def _select(
-        self, group: Group, assignments: Sequence[Assignment], target: frozenset[Element]
-    ) -> Candidate | None:
+    def _select(self, group: Group, assignments: Sequence[Assignment], target: frozenset[Element]) -> Candidate | None:
         free = self.free_rows(assignments)
         must = np.zeros(self.frame.size, dtype=np.bool_)
         must[list(group.rows)] = True
@@ -315,7 +325,6 @@ def _combinations(choices: Sequence[Sequence[Assignment]]) -> Iterator[tuple[Ass
         return iter(())
     ranked = sorted(
         itertools.islice(itertools.product(*(options[:2] for options in choices)), 64),
-        key=lambda pick: sum(e.size for _, e in pick)
-        + 30 * len(frozenset().union(*(e.paths for _, e in pick))),
+        key=lambda pick: sum(e.size for _, e in pick) + 30 * len(frozenset().union(*(e.paths for _, e in pick))),
     )
     return iter(ranked[: _COMBINATIONS if len(choices) > 1 else 3])

@@ -20,11 +20,7 @@ from stream.model import RowChange
 
 def starter(catalog: Catalog, changes: Sequence[RowChange], timezone: str | None) -> list[str]:
     """One statement a row change, in the order of the stream; changes that change nothing left out."""
-    return [
-        render(statement)
-        for change in changes
-        for statement in _one_row(catalog[change.table], change, timezone)
-    ]
+    return [render(statement) for change in changes for statement in _one_row(catalog[change.table], change, timezone)]
 
 
 def _one_row(table: Table, change: RowChange, timezone: str | None) -> Iterator[Statement]:

@@ -48,7 +48,8 @@ Record = Mapping[tuple[str, str], Entry]
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One workload checked.  `recorded` is None where the record lacks it, `trouble` says in a line why the
-    two cannot be compared, `late` that the time limit is why.  Sizes are in bytes."""
+    two cannot be compared, `late` that the time limit is why, `faults` which searches broke down.  Sizes are in
+    bytes."""
 
     workload: str
     effort: str
@@ -57,6 +58,7 @@ class Outcome:
     seconds: float
     trouble: str | None = None
     late: bool = False
+    faults: tuple[str, ...] = ()
 
     @property
     def changes(self) -> list[tuple[int, int, int]]:
@@ -136,7 +138,7 @@ def _outcome(workload: Workload, result: Result, options: Options, recorded: Ent
         trouble = f"the record is for {_zone(recorded)}, this run for {_zone(found)}"
     elif recorded is not None and len(recorded.sizes) != len(found.sizes):
         trouble = f"the record has {len(recorded.sizes)} transactions, the stream {len(found.sizes)}"
-    return Outcome(workload.name, options.effort, found, recorded, result.seconds, trouble, result.late)
+    return Outcome(workload.name, options.effort, found, recorded, result.seconds, trouble, result.late, result.faults)
 
 
 def _zone(entry: Entry) -> str:
@@ -146,6 +148,7 @@ def _zone(entry: Entry) -> str:
 def _lines(outcome: Outcome, updated: bool) -> Iterator[str]:
     total = sum(outcome.found.sizes)
     head = f"{outcome.workload} ({outcome.effort}): {total} bytes in {len(outcome.found.sizes)} transactions"
+    yield from (f"{outcome.workload}: {fault}" for fault in outcome.faults)
     if outcome.trouble is not None:
         yield f"{head}: {outcome.trouble}"
         return

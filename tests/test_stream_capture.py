@@ -9,7 +9,6 @@ import psycopg
 import pytest
 
 from scratch.server import Server
-from stream.canonical import CANONICAL
 from stream.capture import CaptureError, capture_script, capture_slot, column_types
 from stream.model import Op, StreamError, TableName, Transaction
 from stream.statements import statements

@@ -32,13 +32,7 @@ CASES = {name: (schema, script) for name, schema, script in _cases()}
 YARDSTICKS = [Strategy.STARTER, Strategy.BASELINE]
 
 
-NOT_YET = {"clock trigger unconditional": "no DELETE and INSERT in the place of an UPDATE that a trigger spoils"}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.xfail(reason=NOT_YET[name])) if name in NOT_YET else name for name in CASES],
-)
+@pytest.mark.parametrize("name", CASES)
 def test_transactions_are_replayed(server: Server, tmp_path: Path, name: str) -> None:
     with sample(server, tmp_path, *CASES[name]) as found:
         found.optimized(Strategy.OPTIMAL)

@@ -349,6 +349,8 @@ def _integer_steps(item: Input, problem: Problem) -> Iterator[Term]:
         return
     known = ~np.isnan(x)
     x, new = x[known], new[known]
+    if not np.isfinite(new).all() or not np.isfinite(x).all():
+        return
     if len(x) < 2 or (new != np.trunc(new)).any() or (x < 0).any() or (new < 0).any():
         return
     with np.errstate(divide="ignore"):

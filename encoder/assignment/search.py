@@ -85,7 +85,8 @@ def find_windows(
 def _searching(
     state: State, table: TableName, goal: Goal, others: Rows, budget: Budget, timezone: str | None
 ) -> Iterator[Search]:
-    with bench(state, table, np.concatenate([goal.rows, others])) as trial:
+    # Infinities and NaN are values like others here: what comes of them fits nothing, or is tried.
+    with np.errstate(all="ignore"), bench(state, table, np.concatenate([goal.rows, others])) as trial:
         yield Search(state, table, goal, budget, timezone, trial)
 
 
