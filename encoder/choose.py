@@ -46,9 +46,9 @@ def _select(context: Context, table: TableName, labels: Labels, share: float) ->
             extra.extend(family(state, table, labels, budget, zone))
         return extra
 
-    def named() -> list[Selection]:
+    def named(bound: int | None) -> list[Selection]:
         beside = sorted((a for a in extra if a.holds[labels.must].all()), key=lambda a: a.atom.size)[:_WITHIN]
-        return row_set_selections(state.frame(table), labels, zone, within=beside)
+        return row_set_selections(state.frame(table), labels, zone, within=beside, bound=bound)
 
     if not worth:
         # Nothing is left for a search; what the rows' own columns tell at once is still looked at.

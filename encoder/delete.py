@@ -9,7 +9,8 @@ import numpy as np
 from encoder.candidate import Candidate
 from encoder.choose import select
 from encoder.context import Context
-from encoder.effect import TableEffect, key_of
+from encoder.drivers import places
+from encoder.effect import TableEffect
 from encoder.proof import prove
 from encoder.selection.model import Labels, Selection
 from encoder.statements import deletes
@@ -29,8 +30,9 @@ def delete_selections(context: Context, effect: TableEffect) -> list[Selection]:
     """Selections of exactly the deleted rows, cheapest first."""
     table = effect.table
     frame = context.state.frame(table.name)
-    if not table.row_key and len(frame.index) != frame.size:
-        return []  # twins cannot be told apart by any condition
+    rows = places(frame, effect.deletes)
+    if rows is None:
+        return []
     must = np.zeros(frame.size, dtype=np.bool_)
-    must[[frame.index[key_of(table, row)] for row in effect.deletes]] = True
+    must[rows] = True
     return select(context, table.name, Labels(must, ~must))

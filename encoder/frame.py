@@ -7,7 +7,7 @@ order of its type, so that comparing codes is comparing values.  NULL is code -1
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -66,6 +66,7 @@ class Frame:
         self.table = table
         self._texts: dict[str, list[Value]] = {}
         self._coded: dict[str, Coded] = {}
+        self._numbers: dict[str, Floats] = {}
         self.size = int(rows(state.session, f"SELECT count(*) FROM {table_sql(table.name)}")[0][0] or 0)
 
     def texts(self, column: str) -> list[Value]:
@@ -83,7 +84,9 @@ class Frame:
     def numbers(self, column: str) -> Floats:
         """`column` as float64: numbers, booleans as 0 and 1, dates and timestamps as seconds from 1970
         in UTC; NaN for NULL and for what has no number."""
-        return to_numbers(self.table.by_name[column].base, self.coded(column))
+        if column not in self._numbers:
+            self._numbers[column] = to_numbers(self.table.by_name[column].base, self.coded(column))
+        return self._numbers[column]
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -148,6 +151,12 @@ class State:
             self._frames[table] = Frame(self, self.catalog[table])
         return self._frames[table]
 
+    def successor(self, changed: Collection[TableName]) -> State:
+        """The state in which the tables `changed` hold other rows now, all others the same."""
+        after = State(self.session, self.catalog)
+        after._frames = {name: frame for name, frame in self._frames.items() if name not in changed}
+        return after
+
     def forget(self, tables: Sequence[TableName] | None = None) -> None:
         """Drop what is known of `tables`, or of all, and whatever was found with it."""
         self.memo.clear()
@@ -197,8 +206,20 @@ def _rank_on_server(session: Session, column: Column, distinct: list[str]) -> tu
 
 def to_numbers(base: str, coded: Coded) -> Floats:
     """See Frame.numbers."""
-    table = np.array([_number(base, value) for value in coded.values] + [np.nan], dtype=np.float64)
-    return table[coded.codes]  # code -1 picks the NaN at the end
+    return np.append(_numbers_of(base, coded.values), np.nan)[coded.codes]  # code -1 picks the NaN at the end
+
+
+def _numbers_of(base: str, values: Sequence[str]) -> Floats:
+    try:  # all at once, which values such as infinity and BC do not allow for times
+        if base in _NUMBERS:
+            return np.fromiter(map(float, values), dtype=np.float64, count=len(values))
+        if base in _TIMES and values:
+            moments = np.array([value.removesuffix("+00") for value in values], dtype="datetime64[us]")
+            found: Floats = moments.astype(np.int64) / 1e6
+            return found
+    except ValueError:
+        pass
+    return np.array([_number(base, value) for value in values], dtype=np.float64)
 
 
 def _number(base: str, text: str) -> float:

@@ -7,6 +7,7 @@ deleted by its full description, with all its twins, and what should stay of the
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -175,6 +176,7 @@ _VALUE_NAMES = "vwyzpqrstuabcdefghjklmn"
 # Types whose literals in a VALUES list keep their type without a cast.
 _INTEGER_BASES = frozenset({"smallint", "integer", "bigint"})
 _TEXT_BASES = frozenset({"text", "character varying"})
+_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 
 
 def values_update(
@@ -219,13 +221,13 @@ def _listed_value(value: Value, column: Column, timezone: str | None, first: boo
     """A value in a VALUES list, where no column gives it its type."""
     if value is None:
         return raw("null::" + column.base, Prec.CAST) if first and column.base in _INTEGER_BASES else raw("null")
-    if column.base in _INTEGER_BASES:
+    if column.base in _INTEGER_BASES or (column.base == "numeric" and _DECIMAL.fullmatch(value)):
         return raw(value, Prec.UNARY if value.startswith("-") else Prec.ATOM)
-    return raw(literal(value, "text", context="bare" if False else "assign", timezone=timezone))
+    return raw(literal(value, "text", context="text", timezone=timezone))
 
 
 def _cast_back(term: Term, column: Column) -> Term:
-    if column.base in _INTEGER_BASES or column.base in _TEXT_BASES:
+    if column.base in _INTEGER_BASES or column.base in _TEXT_BASES or column.base == "numeric":
         return term
     return cast(term, column.type if column.base in ("bit", "character") else column.base)
 

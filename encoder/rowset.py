@@ -8,6 +8,7 @@ Sizes are measured, and the shortest win.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -27,14 +28,21 @@ _AND = 4
 
 
 def row_set_atoms(
-    frame: Frame, labels: Labels, timezone: str | None, *, among: Mask | None = None, keep: int = 4
+    frame: Frame,
+    labels: Labels,
+    timezone: str | None,
+    *,
+    among: Mask | None = None,
+    keep: int = 4,
+    bound: int | None = None,
 ) -> list[Atom]:
     """At most `keep` conditions on the row key, the shortest first, each of which holds for all rows of
     `labels.must` and for none of `labels.must_not`.
 
     Keys of one integer column have all families, others IN and NOT IN.  A condition of a WHERE may be asked of
-    every row of the table, and fails for none; elsewhere `among` tells for which rows it is asked.  Empty for a
-    table without a row key, and where there is nothing to select or nothing to tell it from.
+    every row of the table, and fails for none; elsewhere `among` tells for which rows it is asked.  What packs the
+    numbers is left out where it cannot stay below `bound` bytes.  Empty for a table without a row key, and where
+    there is nothing to select or nothing to tell it from.
     """
     names = frame.table.row_key
     if not names or not labels.must.any() or not labels.must_not.any():
@@ -45,23 +53,25 @@ def row_set_atoms(
         listed = [key_atom(frame, np.flatnonzero(mask).tolist(), yes, timezone) for mask, yes in sides]
         found = [atom for atom in listed if atom is not None]
     else:
-        found = [make_atom(term, frozenset()) for term in dict.fromkeys(_conditions(rows))]
+        found = [make_atom(term, frozenset()) for term in dict.fromkeys(_conditions(rows, bound))]
     return sorted(found, key=lambda atom: atom.size)[:keep]
 
 
 def row_set_selections(
-    frame: Frame, labels: Labels, timezone: str | None, *, within: Sequence[MaskedAtom] = (), keep: int = 4
+    frame: Frame, labels: Labels, timezone: str | None, *, within: Sequence[MaskedAtom] = (), keep: int = 4,
+    bound: int | None = None,
 ) -> list[Selection]:
     """The same as selections; also beside each condition of `within` that holds for all rows to select, so that
     fewer rows are left to tell apart.  Sizes are without what joins cost."""
-    found = [Selection(((atom,),), atom.size) for atom in row_set_atoms(frame, labels, timezone, keep=keep)]
+    found = [Selection(((atom,),), atom.size) for atom in row_set_atoms(frame, labels, timezone, keep=keep, bound=bound)]
     for masked in within:
         if not masked.holds[labels.must].all():
             continue
         rest = Labels(labels.must, labels.must_not & masked.holds)
         if not rest.must_not.any():
             found.append(Selection(((masked.atom,),), masked.atom.size))
-        for atom in row_set_atoms(frame, rest, timezone, keep=2):
+        left = None if bound is None else bound - masked.atom.size - _AND
+        for atom in row_set_atoms(frame, rest, timezone, keep=2, bound=left):
             found.append(Selection(((masked.atom, atom),), masked.atom.size + _AND + atom.size))
     return sorted(found, key=lambda selection: selection.size)[:keep]
 
@@ -77,7 +87,25 @@ def _key_set(frame: Frame, labels: Labels, among: Mask | None) -> KeySet | None:
     return KeySet(column.name, column.base == "bigint", numbers[asked], labels.must[asked], labels.must_not[asked])
 
 
-def _conditions(rows: KeySet) -> Iterator[Term]:
+def _least_packed(rows: KeySet) -> float:
+    """The bytes that packing the rows to select needs at least, as sets of as many runs go.
+
+    There are C(k-1,r-1)·C(m+1,r) ways to choose k of k+m rows in r runs, and a byte of what can be packed holds no
+    more than seven bits.
+    """
+    chosen, others, runs = len(rows.listed), len(rows.others), len(rows.runs)
+    return (_log_choose(chosen - 1, runs - 1) + _log_choose(others + 1, runs)) / (7 * math.log(2))
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def _conditions(rows: KeySet, bound: int | None) -> Iterator[Term]:
+    if bound is not None and _least_packed(rows) > bound:
+        for side, yes in ((rows, True), (rows.opposite, False)):
+            yield from keyset_ranges.remainders(side, yes)
+        return
     for side, yes in ((rows, True), (rows.opposite, False)):
         yield from keyset_ranges.lists(side, yes)
         yield from keyset_ranges.ranges(side, yes)

@@ -7,64 +7,55 @@ their rows from there instead of selecting them again.  All parts see the same s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from emit.term import Cte, Delete, Insert, Ref, Source, Statement, Term, Update, conjoin, op, raw, ref, separate
-from encoder.candidate import Candidate, Element, elements
+from emit.term import Cte, Delete, Insert, Source, Statement, Term, Update, Whole, conjoin, op, raw, ref, separate
+from encoder.candidate import Candidate, Element
 from encoder.choose import lowered, select
 from encoder.context import Context
+from encoder.drivers import CTE, Driver, drivers, places, reading
 from encoder.effect import RowTuple, TableEffect, key_of
 from encoder.insert import insert_elements, propose
-from encoder.insertion.model import DriverRows
 from encoder.literals import source_of
 from encoder.proof import prove
+from encoder.selection.lower import Where
 from encoder.selection.model import Labels, Path
 from encoder.update import UpdateSearch
-from scratch.catalog import ForeignKey
 
-_CTE = "d"
 _MAX_PARTS = 5
-
-
-@dataclass(frozen=True)
-class _Driver:
-    """The statement that returns rows, and which rows of its table's frame these are."""
-
-    candidate: Candidate
-    effect: TableEffect
-    rows: NDArray[np.int64]
+# How many inserts that read a driver are tried for each table.
+_INSERTS = 2
 
 
 @dataclass(frozen=True)
 class _Follower:
-    """A statement that reads the driver's rows as `d`; `returns` are the columns that it needs, () for all."""
+    """A statement that reads the driver's rows as `d`; `returns` are the columns that it needs, () for all.
 
-    statement: Statement
+    `build` makes it for the names under which `d` has these columns.
+    """
+
+    build: Callable[[Mapping[str, str]], Statement]
     returns: tuple[str, ...]
     target: frozenset[Element]
 
 
 def shared_candidates(context: Context, parts: Sequence[TableEffect], found: Sequence[Candidate]) -> list[Candidate]:
     """Candidates that cover a driver and one or more followers; `found` are those of the single tables."""
-    if not 2 <= len(parts) <= _MAX_PARTS or context.late:
+    operations = sum(bool(rows) for part in parts for rows in (part.inserts, part.deletes, part.updates))
+    if operations < 2 or len(parts) > _MAX_PARTS or context.late:
         return []
     made: list[Candidate] = []
-    for driver in _drivers(context, parts, found):
+    for driver in drivers(parts, found):
         if context.late:
             break
-        followers = [
-            follower
-            for part in parts
-            if part.table.name != driver.effect.table.name
-            for follower in _followers(context, parts, driver, part)
-        ]
-        for group in _groups(followers):
+        for group in _groups(list(_followers(context, parts, driver))):
             target = driver.candidate.covers.union(*(follower.target for follower in group))
-            candidate = prove(context, parts, target, _compose(driver, group), "shared", tries=2)
+            candidate = prove(context, parts, target, _compose(driver, group), "shared", tries=3)
             if candidate is not None:
                 made.append(candidate)
     return made
@@ -82,41 +73,40 @@ def _groups(followers: Sequence[_Follower]) -> Iterator[tuple[_Follower, ...]]:
         yield tuple(first.values())
 
 
-def _drivers(context: Context, parts: Sequence[TableEffect], found: Sequence[Candidate]) -> Iterator[_Driver]:
-    """For each table the shortest statement that alone deletes, or updates, all that is to be."""
-    for part in parts:
-        frame = context.state.frame(part.table.name)
-        if not part.table.row_key:
-            continue
-        for rows, kind in ((part.deletes, "D"), (tuple(before for before, _ in part.updates), "U")):
-            if not rows:
+def _followers(context: Context, parts: Sequence[TableEffect], driver: Driver) -> Iterator[_Follower]:
+    own = driver.table.name
+    if not driver.inserts:
+        rows = places(context.state.frame(own), driver.before)
+        for part in parts if rows is not None else ():
+            if part.table.name == own or not part.table.row_key or rows is None:
                 continue
-            whole = frozenset(e for e in elements([part]) if e[1] == kind)
-            fits = [c for c in found if isinstance(c.tree, Delete | Update) and whole <= c.covers and not c.tree.ctes]
-            best = min(fits, key=lambda c: (c.size, c.statements), default=None)
-            if best is not None:
-                places = sorted(frame.index[key_of(part.table, row)] for row in rows)
-                yield _Driver(best, part, np.array(places, dtype=np.int64))
+            if part.deletes:
+                yield from _following_deletes(context, driver, rows, part)
+            if part.updates:
+                yield from _following_updates(context, parts, driver, rows, part)
+    targets = [part for part in parts if part.inserts and not (driver.inserts and part.table.name == own)]
+    if not targets:
+        return
+    with reading(context, driver) as read:
+        if read is None:
+            return
+        there, pool = read
+        for part in targets:
+            proposals = propose(there, part, (pool,))
+            yield from [
+                _Follower(partial(_as_is, proposal.statement), (), insert_elements(part))
+                for proposal in proposals
+                if _reads_driver(proposal.statement)
+            ][:_INSERTS]
 
 
-def _followers(
-    context: Context, parts: Sequence[TableEffect], driver: _Driver, part: TableEffect
-) -> Iterator[_Follower]:
-    if part.deletes and part.table.row_key:
-        yield from _following_deletes(context, driver, part)
-    if part.updates and part.table.row_key:
-        yield from _following_updates(context, parts, driver, part)
-    if part.inserts:
-        pool = [DriverRows(driver.effect.table.name, driver.rows, None, _CTE)]
-        for proposal in propose(context, part, pool):
-            if _reads_driver(proposal.statement):
-                yield _Follower(proposal.statement, (), insert_elements(part))
-                break
+def _as_is(statement: Statement, names: Mapping[str, str]) -> Statement:
+    return statement
 
 
 def _reads_driver(statement: Insert) -> bool:
     rows = statement.rows
-    return not isinstance(rows, Term) and any(source.text == _CTE for source in rows.sources)
+    return not isinstance(rows, Term) and any(source.text == CTE for source in rows.sources)
 
 
 # -- followers joined by a foreign key
@@ -124,56 +114,60 @@ def _reads_driver(statement: Insert) -> bool:
 
 @dataclass(frozen=True)
 class _Link:
-    """Rows of the follower's table that the driver's rows are joined to by `condition`."""
+    """Rows of the follower's table that the driver's rows are joined to: `pairs` of its columns and the driver's."""
 
     linked: NDArray[np.bool_]
-    condition: Term
-    returns: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+
+    @property
+    def returns(self) -> tuple[str, ...]:
+        return tuple(theirs for _, theirs in self.pairs)
+
+    def condition(self, names: Mapping[str, str]) -> Term:
+        joined = conjoin([op(ref((), own), "=", ref(CTE, names.get(theirs, theirs))) for own, theirs in self.pairs])
+        assert joined is not None
+        return joined
 
 
-def _links(context: Context, driver: _Driver, part: TableEffect) -> Iterator[_Link]:
+def _links(context: Context, driver: Driver, rows: NDArray[np.int64], part: TableEffect) -> Iterator[_Link]:
     """By every foreign key between the two tables, whichever way it points."""
     frame = context.state.frame(part.table.name)
-    driver_frame = context.state.frame(driver.effect.table.name)
+    driver_frame = context.state.frame(driver.table.name)
     for key in part.table.foreign_keys:
-        if key.target == driver.effect.table.name:
-            yield _Link(np.isin(frame.parent(key), driver.rows), _join(key, down=True), key.target_columns)
-    for key in driver.effect.table.foreign_keys:
+        if key.target == driver.table.name:
+            pairs = tuple(zip(key.columns, key.target_columns, strict=True))
+            yield _Link(np.isin(frame.parent(key), rows), pairs)
+    for key in driver.table.foreign_keys:
         if key.target == part.table.name:
             linked = np.zeros(frame.size, dtype=np.bool_)
-            parents = driver_frame.parent(key)[driver.rows]
+            parents = driver_frame.parent(key)[rows]
             linked[parents[parents >= 0]] = True
-            yield _Link(linked, _join(key, down=False), key.columns)
+            yield _Link(linked, tuple(zip(key.target_columns, key.columns, strict=True)))
 
 
-def _join(key: ForeignKey, *, down: bool) -> Term:
-    pairs = zip(key.columns, key.target_columns, strict=True)
-    terms = [
-        op(ref((), own), "=", ref(_CTE, target)) if down else op(ref((), target), "=", ref(_CTE, own))
-        for own, target in pairs
-    ]
-    joined = conjoin(terms)
-    assert joined is not None
-    return joined
-
-
-def _following_deletes(context: Context, driver: _Driver, part: TableEffect) -> Iterator[_Follower]:
+def _following_deletes(
+    context: Context, driver: Driver, rows: NDArray[np.int64], part: TableEffect
+) -> Iterator[_Follower]:
     frame = context.state.frame(part.table.name)
     must = _mask(context, part, part.deletes)
     target = frozenset((part.table.name, "D", row, None) for row in part.deletes)
-    for link in _links(context, driver, part):
-        for sources, where in _conditions(context, part, link, must, np.zeros(frame.size, np.bool_)):
-            statement = Delete(source_of(part.table), (_source(link.returns), *sources), where)
-            yield _Follower(statement, link.returns, target)
+    for link in _links(context, driver, rows, part):
+        for where in _conditions(context, part, link, must, np.zeros(frame.size, np.bool_)):
+
+            def build(names: Mapping[str, str], link: _Link = link, where: Where = where) -> Statement:
+                sources, condition = _joined(driver, link, where, names)
+                return Delete(source_of(part.table), sources, condition)
+
+            yield _Follower(build, link.returns, target)
 
 
 def _following_updates(
-    context: Context, parts: Sequence[TableEffect], driver: _Driver, part: TableEffect
+    context: Context, parts: Sequence[TableEffect], driver: Driver, rows: NDArray[np.int64], part: TableEffect
 ) -> Iterator[_Follower]:
     search = UpdateSearch(context, parts, part)
     group = search.whole()
     must = _mask(context, part, [before for before, _ in part.updates])
-    links = [link for link in _links(context, driver, part) if not (must & ~link.linked).any()]
+    links = [link for link in _links(context, driver, rows, part) if not (must & ~link.linked).any()]
     if not links:
         return
     assignments = search.cheapest_assignments(group)
@@ -183,9 +177,24 @@ def _following_updates(
     sets = tuple(((column.name,), expression.term) for column, expression in assignments)
     free = search.free_rows(assignments)
     for link in links:
-        for sources, where in _conditions(context, part, link, must, free, needed):
-            statement = Update(source_of(part.table), sets, (_source(link.returns), *sources), where)
-            yield _Follower(statement, link.returns, group.elements(part))
+        for where in _conditions(context, part, link, must, free, needed):
+
+            def build(names: Mapping[str, str], link: _Link = link, where: Where = where) -> Statement:
+                sources, condition = _joined(driver, link, where, names)
+                return Update(source_of(part.table), sets, sources, condition)
+
+            yield _Follower(build, link.returns, group.elements(part))
+
+
+def _joined(
+    driver: Driver, link: _Link, where: Where, names: Mapping[str, str]
+) -> tuple[tuple[Source, ...], Term]:
+    """Sources and condition of a follower; without `names`, `d` has all columns of the driver's table."""
+    columns = tuple(names.values()) or tuple(column.name for column in driver.table.columns)
+    condition = link.condition(names)
+    if where.where is not None:
+        condition = op(condition, "AND", where.where)
+    return (Source(CTE, CTE, columns), *where.sources), condition
 
 
 def _conditions(
@@ -195,18 +204,13 @@ def _conditions(
     must: NDArray[np.bool_],
     free: NDArray[np.bool_],
     needed: frozenset[Path] = frozenset(),
-) -> Iterator[tuple[tuple[Source, ...], Term]]:
-    """Sources and WHERE that pick the `must` rows among the linked ones."""
+) -> list[Where]:
+    """What picks the `must` rows among the linked ones, at most one spelling."""
     if (must & ~link.linked).any():
-        return
+        return []
     forbidden = link.linked & ~must & ~free
     selections = select(context, part.table.name, Labels(must, forbidden), share=0.25, keep=1)
-    for selection in selections[:1]:
-        for where in lowered(context, part.table.name, selection, needed=needed)[:1]:
-            terms = [link.condition] + ([where.where] if where.where is not None else [])
-            joined = conjoin(terms)
-            assert joined is not None
-            yield where.sources, joined
+    return [where for s in selections[:1] for where in lowered(context, part.table.name, s, needed=needed)[:1]]
 
 
 def _mask(context: Context, part: TableEffect, rows: Sequence[RowTuple]) -> NDArray[np.bool_]:
@@ -216,22 +220,40 @@ def _mask(context: Context, part: TableEffect, rows: Sequence[RowTuple]) -> NDAr
     return mask
 
 
-def _source(columns: tuple[str, ...]) -> Source:
-    return Source(_CTE, _CTE, columns)
-
-
 # -- putting together
 
 
-def _compose(driver: _Driver, followers: Sequence[_Follower]) -> Iterator[Statement]:
-    """WITH d AS(driver RETURNING …), … the last follower; every choice of the last one."""
-    returns = sorted({name for follower in followers for name in follower.returns})
-    star = any(not follower.returns for follower in followers)
+def _compose(driver: Driver, followers: Sequence[_Follower]) -> Iterator[Statement]:
+    """WITH d AS(driver RETURNING …), … the last follower; every choice of the last one and of what is returned."""
     tree = driver.candidate.tree
-    assert isinstance(tree, Delete | Update)
-    listed = raw("*") if star else Term(separate([Term((Ref((), name),)) for name in returns]))
-    head = Cte(_CTE, replace(tree, returning=listed))
-    for place, last in enumerate(followers):
-        others = [follower.statement for index, follower in enumerate(followers) if index != place]
-        ctes = (head, *(Cte(chr(ord(_CTE) + 1 + index), body) for index, body in enumerate(others)))
-        yield replace(last.statement, ctes=(*ctes, *last.statement.ctes))
+    assert tree is not None
+    for listed, names in _returned(driver, followers):
+        head = Cte(CTE, replace(tree, returning=listed))
+        statements = [follower.build(names) for follower in followers]
+        for place, last in enumerate(statements):
+            others = [statement for index, statement in enumerate(statements) if index != place]
+            ctes = (head, *(Cte(chr(ord(CTE) + 1 + index), body) for index, body in enumerate(others)))
+            yield replace(last, ctes=(*ctes, *last.ctes))
+
+
+def _returned(driver: Driver, followers: Sequence[_Follower]) -> Iterator[tuple[Term, dict[str, str]]]:
+    """RETURNING lists, each with the names of the columns in it ({}: all under their own)."""
+    tree = driver.candidate.tree
+    joined = isinstance(tree, Delete | Update) and tree.sources
+    # Beside other sources a bare star would return their columns too.
+    yield (Term((Whole(()), ".*")) if joined else raw("*")), {}
+    names = sorted({name for follower in followers for name in follower.returns})
+    if any(not follower.returns for follower in followers):
+        return
+    yield Term(separate([ref((), name) for name in names])), {name: name for name in names}
+    used = {column.name for column in driver.table.columns}
+    used |= {name for follower in followers for source in _sources(follower) for name in source.columns}
+    letters = [letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in used]
+    if len(names) == 1 and letters:
+        yield Term((*ref((), names[0]).parts, letters[0])), {names[0]: letters[0]}
+
+
+def _sources(follower: _Follower) -> tuple[Source, ...]:
+    statement = follower.build({})
+    assert isinstance(statement, Delete | Update)
+    return (statement.target, *statement.sources)

@@ -75,7 +75,7 @@ def dump_source(dsn: str, target: Path) -> None:
 
 
 def restore(dsn: str, dump: Path) -> None:
-    """Run the plain SQL dump (or its .gz) in the empty database behind `dsn`, then ANALYZE it.
+    """Run the plain SQL dump (or its .gz) in the empty database behind `dsn`, without statistics.
 
     Roles that the dump names (owners, grants) are made as they turn up missing.
     Raises ScratchError with the line of the dump where the server refuses it.
@@ -94,8 +94,6 @@ def restore(dsn: str, dump: Path) -> None:
             with connect(dsn) as session:
                 role = missing["role"].replace('""', '"')
                 session.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(role)))
-    with connect(dsn) as session:
-        session.execute("ANALYZE")
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import cast
 
 import psycopg
@@ -54,9 +54,14 @@ def capture_script(dsn: str, script: str, *, name: str = "tersql_capture") -> It
         with _clear_errors("cannot create a logical replication slot"):
             # A temporary slot goes with its session, however that ends.
             session.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput', true)", [slot])
-        _run(dsn, script)
-        with _clear_errors("cannot read the changes"):
-            yield from _changes(session, slot, name, consume=True)
+        try:
+            _run(dsn, script)
+            with _clear_errors("cannot read the changes"):
+                yield from _changes(session, slot, name, consume=True)
+        finally:
+            # It would go with its session, but a little later than the caller may want to drop the database.
+            with suppress(psycopg.Error):
+                session.execute("SELECT pg_drop_replication_slot(%s)", [slot])
 
 
 def column_types(session: psycopg.Connection[tuple[str, ...]]) -> Callable[[TableName], Mapping[str, str]]:

@@ -28,7 +28,7 @@ def by_transaction(comparison: Comparison) -> Table:
         table.add_column(name, justify="left" if name == "workload" else "right", no_wrap=True)
     for name in (*_YARDSTICKS, *comparison.strategies, "bound", "script"):
         # Two lines are narrower.
-        table.add_column(name.replace("-", "\n", 1), justify="right", no_wrap=True, vertical="bottom")
+        table.add_column(name.replace("greedy-", "greedy\n"), justify="right", no_wrap=True, vertical="bottom")
     for line in comparison.lines:
         one = line.instance
         table.add_row(

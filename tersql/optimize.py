@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ from tersql.sequencing import adjusted, choose
 from tersql.temporary import rereadable
 from tersql.worker import Done, Task
 from tersql.workspace import Origin, Workspace, workspace
+
+_log = logging.getLogger("tersql")
 
 EFFORTS = {"low": 0.3, "default": 1.0, "high": 4.0}
 
@@ -186,6 +189,7 @@ def _first_exact(replayer: Replayer, done: Done, variants: Sequence[Variant]) ->
         reason = replayer.run(variant.statements) or replayer.accept()
         if reason is None:
             return variant
+        _log.info("%s: %d bytes (%s) pass the search but not the last pass", reason, variant.size, variant.kind)
     index = done.solved.index
     told = str(reason).removeprefix(f"transaction {index}: ")
     raise NotReplayable(f"transaction {index} cannot be replayed under the rules: {told}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,13 +14,11 @@ from typer.testing import CliRunner
 from workload_bed import make_workload
 
 from scratch.server import Server
-from tersql import CheckReport, InputError, Options, Strategy, check
+from tersql import CheckReport, InputError, Options, Result, TransactionReport, check
 from tersql.check import Entry, read_record, write_record
 from tersql.cli import app
 
 LOW = Options(effort="low", jobs=1, time_limit=600)
-# Quick, where it is not about the search.
-PLAIN = Options(strategy=Strategy.BASELINE, effort="low", jobs=1, time_limit=600)
 
 # Read by the worker processes when they start.
 _NO_RULES = """
@@ -44,13 +44,6 @@ def record(server: Server, tiny: Path) -> Path:
     assert report.good
     assert report.updated
     return path
-
-
-def test_nothing_recorded_is_no_success(server: Server, tiny: Path, tmp_path: Path) -> None:
-    report = check([tiny], tmp_path / "bytes.toml", scratch=server.dsn(), options=PLAIN)
-    assert not report.good
-    assert "not in the record; --update puts it there" in str(report)
-    assert not (tmp_path / "bytes.toml").exists()
 
 
 def test_the_same_search_is_as_recorded(server: Server, tiny: Path, record: Path) -> None:
@@ -84,40 +77,83 @@ def test_a_worse_search_fails(
     assert record.read_bytes() == before
 
 
-def _against(server: Server, tiny: Path, entry: Entry, path: Path, **options: bool) -> CheckReport:
-    write_record({("tiny", "low"): entry}, path)
-    return check([tiny], path, scratch=server.dsn(), options=PLAIN, **options)
+# -- what is made of the figures; the search stands still here
+
+Against = Callable[..., tuple[CheckReport, Entry | None]]
 
 
-def test_shorter_invites_to_update(server: Server, tiny: Path, tmp_path: Path) -> None:
-    path = tmp_path / "bytes.toml"
-    report = _against(server, tiny, Entry((10_000, 1, 10_000)), path)
+def _result(*sizes: int, late: bool = False, faults: tuple[str, ...] = ()) -> Result:
+    reports = [TransactionReport(index, 1, 900, 800, size, size, "") for index, size in enumerate(sizes, 1)]
+    return Result("", tuple(reports), 1.0, late, faults)
+
+
+@pytest.fixture
+def against(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Against:
+    """Checks a result against an entry (None: nothing is recorded); gives what is recorded afterwards as well."""
+    folder = tmp_path / "w"
+    folder.mkdir()
+    (folder / "before.sql").touch()
+    (folder / "stream.jsonl").touch()
+
+    def run(result: Result, entry: Entry | None, *, update: bool = False) -> tuple[CheckReport, Entry | None]:
+        monkeypatch.setattr(import_module("tersql.check"), "optimize", lambda *_, **__: result)
+        path = tmp_path / "bytes.toml"
+        write_record({} if entry is None else {("w", "low"): entry}, path)
+        report = check([folder], path, update=update, options=LOW)
+        return report, read_record(path).get(("w", "low"))
+
+    return run
+
+
+def test_nothing_recorded_is_no_success(against: Against) -> None:
+    report, after = against(_result(5, 6), None)
+    assert not report.good
+    assert str(report) == "w (low): 11 bytes in 2 transactions: not in the record; --update puts it there"
+    assert after is None
+    report, after = against(_result(5, 6), None, update=True)
+    assert report.good
+    assert after == Entry((5, 6))
+
+
+def test_shorter_invites_to_update(against: Against) -> None:
+    report, after = against(_result(50, 60), Entry((57, 60)))
+    assert report.good
+    assert "-7" in str(report)
+    assert str(report).endswith("shorter than recorded: --update keeps it so")
+    assert after == Entry((57, 60))
+    report, after = against(_result(50, 60), Entry((57, 60)), update=True)
+    assert report.good
+    assert after == Entry((50, 60))
+
+
+def test_one_that_grew_fails_though_the_total_shrank(against: Against) -> None:
+    report, _ = against(_result(10, 61), Entry((57, 60)))
     assert not report.good
     assert str(report).count("  grew") == 1
-    (outcome,) = report.outcomes
-    sizes = outcome.found.sizes
-    report = _against(server, tiny, Entry((sizes[0] + 7, *sizes[1:])), path)
-    assert report.good
-    assert "shorter than recorded: --update keeps it so" in str(report)
-    assert "-7" in str(report)
-    report = _against(server, tiny, Entry((sizes[0] + 7, *sizes[1:])), path, update=True)
-    assert report.good
-    assert read_record(path) == {("tiny", "low"): outcome.found}
 
 
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        (Entry((1, 2)), "the record has 2 transactions, the stream 3"),
-        (Entry((1, 2, 3), "UTC"), "the record is for time zone UTC, this run for none"),
+        (Entry((1, 2, 3)), "the record has 3 transactions, the stream 2"),
+        (Entry((5, 6), "UTC"), "the record is for time zone UTC, this run for none"),
     ],
 )
-def test_what_cannot_be_compared_fails(
-    server: Server, tiny: Path, tmp_path: Path, entry: Entry, message: str
-) -> None:
-    report = _against(server, tiny, entry, tmp_path / "bytes.toml")
+def test_what_cannot_be_compared_fails(against: Against, entry: Entry, message: str) -> None:
+    report, _ = against(_result(5, 6), entry)
     assert not report.good
     assert message in str(report)
+    report, after = against(_result(5, 6), entry, update=True)
+    assert report.good
+    assert after == Entry((5, 6))
+
+
+def test_what_the_clock_cut_is_never_recorded(against: Against) -> None:
+    report, after = against(_result(5, late=True, faults=("transaction 1: a search broke",)), Entry((7,)), update=True)
+    assert not report.good
+    assert "the time limit cut the search" in str(report)
+    assert "w: transaction 1: a search broke" in str(report)
+    assert after == Entry((7,))
 
 
 @given(

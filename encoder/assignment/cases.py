@@ -10,6 +10,7 @@ from emit.literal import literal
 from emit.term import Part, Term
 from encoder.assignment.conditions import conditions
 from encoder.assignment.decimals import shortest_between
+from encoder.assignment.derived import json_fields
 from encoder.assignment.problem import Input, Problem, literal_term
 from stream.model import Value
 
@@ -38,7 +39,7 @@ def maps(problem: Problem) -> Iterator[Term]:
         yield from _two(problem)
     if len(values) > _MAX_BRANCHES:
         return
-    for item in problem.inputs:
+    for item in (*problem.inputs, *json_fields(problem)):
         if item.base not in ("json", "jsonb"):
             yield from _map(problem, item)
             if item.is_number or item.is_time:

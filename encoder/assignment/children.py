@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emit.literal import literal
-from emit.term import Query, Term, call, in_query, is_null, negate, op, raw, ref, separate
+from emit.term import Part, Query, Term, call, in_query, is_null, negate, op, raw, ref, separate
 from encoder.assignment.decimals import Band
 from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Floats, Input, Problem, quoted
 from encoder.assignment.relations import Member, Relation, relations
@@ -22,9 +23,12 @@ _NUMERIC = INTEGERS | {"numeric"}
 _MAX_FILTER_VALUES = 6
 _MAX_CONDITIONS = 40
 _MAX_NUMERIC = 12
+_MAX_FACTORS = 7
 _SEPARATORS = (",", ", ", " ", ";", "; ", "|", "/", " / ", "-", "\n", "")
 Mask = NDArray[np.bool_]
 _STAR = raw("*")
+_DOCUMENTS = frozenset({"json", "jsonb"})
+_LISTED = STRINGS | _NUMERIC | {"boolean"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,7 @@ def _aggregates(
         (member.term, (member,), member.numbers, member.column.base in INTEGERS) for member in numeric
     ]
     if products and relation.child:
-        values += [
-            (op(a.term, "*", b.term), (a, b), a.numbers * b.numbers, False)
-            for a, b in combinations(numeric[:8], 2)
-            if a.own or b.own
-        ]
+        values += [(term, members, found, False) for term, members, found in _products(numeric[:_MAX_FACTORS])]
     for value, members, numbers, whole in values:
         used = every & ~np.isnan(numbers)
         for function, aggregated in _reduced(numbers[used], groups[used], size, len(members) > 1):
@@ -88,6 +88,40 @@ def _aggregates(
             if gaps.any():
                 zeros = np.where(gaps, 0, aggregated)
                 yield _Aggregate(relation, function, value, (*members, *also), zeros, exact, where, True)
+
+
+def _products(members: Sequence[Member]) -> Iterator[tuple[Term, tuple[Member, ...], Floats]]:
+    """Products of two numbers, and amounts less a percentage or a share, as they are and in cents."""
+    amounts: list[tuple[Term, tuple[Member, ...], Floats]] = [(a.term, (a,), a.numbers) for a in members]
+    for a, b in combinations(members, 2):
+        if a.own or b.own:
+            pair = (op(a.term, "*", b.term), (a, b), a.numbers * b.numbers)
+            amounts.append(pair)
+            yield pair
+    for rate in members:
+        for factor, remaining in _reductions(rate):
+            for term, used, values in amounts:
+                if rate in used or not any(member.own for member in (rate, *used)):
+                    continue
+                left = op(term, "*", factor)
+                yield left, (*used, rate), values * remaining
+                cents = np.floor(values * remaining * 100 + 0.5 + 1e-7) / 100
+                yield call("round", left, raw("2")), (*used, rate), cents
+
+
+def _reductions(rate: Member) -> Iterator[tuple[Term, Floats]]:
+    """1-r/100 or 1-r for a column that looks like a rate; what NULL counts for may be nothing."""
+    known = rate.numbers[~np.isnan(rate.numbers)]
+    if not len(known) or known.min() < 0 or known.max() > 100 or len(np.unique(known)) < 2:
+        return
+    gaps = len(known) < len(rate.numbers)
+    for filled in (True, False) if gaps else (False,):
+        term = call("coalesce", rate.term, raw("0")) if filled else rate.term
+        numbers = np.nan_to_num(rate.numbers) if filled else rate.numbers
+        hundred = raw("100." if rate.column.base in INTEGERS else "100")
+        yield op(raw("1"), "-", op(term, "/", hundred)), 1 - numbers / 100
+        if known.max() <= 1:
+            yield op(raw("1"), "-", term), 1 - numbers
 
 
 def _reduced(numbers: Floats, groups: NDArray[np.intp], size: int, only_sum: bool) -> Iterator[tuple[str, Floats]]:
@@ -203,51 +237,78 @@ def _same_class(a: str, b: str) -> bool:
 
 
 def lists(problem: Problem) -> Iterator[Term]:
-    """string_agg and ARRAY over the related rows, in some order."""
-    array = problem.base.endswith("[]")
-    if not array and problem.base not in STRINGS:
+    """string_agg, jsonb_agg and ARRAY over the related rows, in some order."""
+    base = problem.base
+    if not base.endswith("[]") and base not in STRINGS | _DOCUMENTS:
         return
     for relation in relations(problem):
         for member in relation.members:
-            if member.column.base not in STRINGS | INTEGERS or None in member.values:
+            if member.column.base not in _LISTED or None in member.values:
                 continue
             if not _contains_all(problem, relation, member):
                 continue
             for order in (member, *(m for m in relation.members if m is not member)):
                 if order.column.base in _NUMERIC | TIMES | STRINGS and None not in order.values:
-                    yield from _list(problem, relation, member, order, array)
+                    yield from _list(problem, relation, member, order)
 
 
 def _contains_all(problem: Problem, relation: Relation, member: Member) -> bool:
+    shown = member.values if problem.base not in _DOCUMENTS else tuple(map(_in_json(member), member.values))
     return all(
-        text is None or all((member.values[i] or "") in text for i in group)
+        text is None or all((shown[i] or "") in text for i in group)
         for text, group in zip(problem.new, relation.groups, strict=True)
     ) and any(len(group) > 0 for group in relation.groups)
 
 
-def _list(problem: Problem, relation: Relation, member: Member, order: Member, array: bool) -> Iterator[Term]:
+def _in_json(member: Member) -> Callable[[str | None], str]:
+    base = member.column.base
+    if base == "boolean":
+        return lambda text: "true" if text == "t" else "false"
+    if base in STRINGS:
+        return lambda text: json.dumps(text, ensure_ascii=False)
+    return lambda text: text or ""
+
+
+def _list(problem: Problem, relation: Relation, member: Member, order: Member) -> Iterator[Term]:
+    used = (member, order)
     for descending in (False, True):
         lines = [
-            [member.values[i] or "" for i in _in_order(order, group, descending)]
-            for group in relation.groups
+            [member.values[i] or "" for i in _in_order(order, group, descending)] for group in relation.groups
         ]
         tail = ("ORDER BY", *order.term.parts, *(("DESC",) if descending else ()))
-        if array:
+        if problem.base.endswith("[]"):
             if all(text == "{" + ",".join(line) + "}" for text, line in zip(problem.new, lines, strict=True) if line):
-                query = relation.select(member.term, (member, order), tail=Term(tail))
+                query = relation.select(member.term, used, tail=Term(tail))
                 yield Term(("ARRAY(", query, ")"))
-                yield relation.scalar(Term(("array_agg(", *member.term.parts, *tail, ")")), (member, order))
-            continue
-        for separator in _SEPARATORS:
-            texts = tuple(separator.join(line) if line else None for line in lines)
-            filled = tuple(text or "" for text in texts)
-            if problem.new not in (texts, filled):
-                continue
+                yield relation.scalar(Term(("array_agg(", *member.term.parts, *tail, ")")), used)
+        elif problem.base in _DOCUMENTS:
+            shown = [[_in_json(member)(text) for text in line] for line in lines]
+            texts = tuple("[" + ", ".join(line) + "]" if line else None for line in shown)
+            yield from _aggregated(problem, relation, used, f"{problem.base}_agg", member.term, tail, texts, "[]")
+        else:
             inner = member.term if member.column.base in STRINGS else op(member.term, "::", raw("text"))
-            term = Term(("string_agg(", *separate((inner, quoted(separator))), *tail, ")"))
-            if problem.new != texts:
-                term = call("coalesce", term, raw("''"))
-            yield relation.scalar(term, (member, order))
+            for separator in _SEPARATORS:
+                texts = tuple(separator.join(line) if line else None for line in lines)
+                arguments = Term(separate((inner, quoted(separator))))
+                yield from _aggregated(problem, relation, used, "string_agg", arguments, tail, texts, "")
+
+
+def _aggregated(
+    problem: Problem,
+    relation: Relation,
+    members: tuple[Member, ...],
+    function: str,
+    arguments: Term,
+    tail: tuple[Part, ...],
+    texts: tuple[str | None, ...],
+    empty: str,
+) -> Iterator[Term]:
+    """The list as it is or with `empty` for no rows, where that gives the goal."""
+    term = Term((f"{function}(", *arguments.parts, *tail, ")"))
+    if problem.new == texts:
+        yield relation.scalar(term, members)
+    elif problem.new == tuple(empty if text is None else text for text in texts):
+        yield relation.scalar(call("coalesce", term, quoted(empty)), members)
 
 
 def existence(problem: Problem) -> Iterator[Term]:

@@ -9,6 +9,7 @@ import numpy as np
 from emit.literal import literal
 from emit.term import Term, in_values, is_null, negate, op, raw
 from encoder.assignment.decimals import shortest_between
+from encoder.assignment.derived import json_fields
 from encoder.assignment.problem import Input, Problem, literal_term, quoted, to_moment
 
 _MAX_LISTED = 4
@@ -27,7 +28,7 @@ def conditions(problem: Problem, wanted: Sequence[bool], null_is_false: bool) ->
     """Conditions true exactly where `wanted`; where they are NULL counts as false, or rules them out."""
     if all(wanted) or not any(wanted):
         return
-    for item in problem.inputs:
+    for item in (*problem.inputs, *json_fields(problem)):
         if item.base not in ("json", "jsonb"):
             yield from _on(item, wanted, null_is_false, problem.timezone)
     yield from _between_columns(problem, wanted, null_is_false)

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from emit.literal import literal
-from emit.term import Prec, Term, call, cast, op, raw, separate
+from emit.term import Prec, Term, call, cast, op, raw
+from encoder.assignment import cases, conditions, numeric, text
 from encoder.assignment.arrays import members
-from encoder.assignment.problem import STRINGS, Input, Problem, quoted
+from encoder.assignment.problem import STRINGS, Family, Input, Problem, quoted
 from encoder.assignment.text_edits import edits
+from scratch.catalog import Column
 
 _JSON = frozenset({"json", "jsonb"})
 _MAX_KEYS = 8
 _EXAMPLES = 6
+# Terms for one field: how many are tried in a document, and how many a family may give.
+_CHOICES = 3
+_PER_FAMILY = 2
+_SCALARS = (
+    ({str}, "text"),
+    ({bool}, "boolean"),
+    ({int}, "integer"),
+    ({int, float}, "numeric"),
+)
+_KINDS = {"text": "S", "boolean": "B", "integer": "N", "numeric": "N"}
+_FAMILIES: Mapping[str, tuple[Family, ...]] = {
+    "text": (text.single_edits, cases.maps, text.concatenated),
+    "boolean": (conditions.booleans,),
+    "integer": (numeric.single, cases.maps, numeric.pairs),
+    "numeric": (numeric.single, cases.maps, numeric.pairs),
+}
 
 
 @lru_cache(maxsize=20_000)
@@ -55,7 +75,7 @@ def _changed(problem: Problem, item: Input, new: Sequence[Any]) -> Iterator[Term
     own = item.term if item.base == "jsonb" else cast(item.term, "jsonb")
     if all(isinstance(value, dict) for value in (*old, *new)):
         yield from _keys(problem, own, old, new)
-        yield from _paths(own, old, new)
+        yield from _paths(problem, own, old, new)
     elif all(isinstance(value, list) for value in (*old, *new)):
         yield from _elements(own, old, new)
     if item.base == problem.base:
@@ -80,23 +100,23 @@ def _keys(problem: Problem, own: Term, old: Sequence[dict[str, Any]], new: Seque
         return
     constant = {key: new[0][key] for key in set_keys if all(b[key] == new[0][key] for b in new)}
     rest = [key for key in set_keys if key not in constant]
-    sources = [list(_sources(problem, [b[key] for b in new], old, own)) for key in rest]
-    if not all(sources):
-        return
     if not rest:
         yield op(base, "||", _document(constant))
-    elif not constant:
-        for choice in range(min(3, max(map(len, sources)))):
-            arguments = [
-                term
-                for key, found in zip(rest, sources, strict=True)
-                for term in (quoted(key), found[min(choice, len(found) - 1)])
-            ]
-            yield op(base, "||", call("jsonb_build_object", *arguments))
-    else:
-        arguments = [term for key in constant for term in (quoted(key), _bare(constant[key]))]
-        arguments += [term for key, found in zip(rest, sources, strict=True) for term in (quoted(key), found[0])]
-        yield op(base, "||", call("jsonb_build_object", *arguments))
+        return
+    sources = [list(_values(problem, [b[key] for b in new], old, own)) for key in rest]
+    if not all(sources):
+        return
+    fixed = [term for key in constant for term in (quoted(key), _bare(constant[key]))]
+    for choice in range(min(_CHOICES, max(map(len, sources)))):
+        picked = [found[min(choice, len(found) - 1)] for found in sources]
+        arguments = [term for key, value in zip(rest, picked, strict=True) for term in (quoted(key), value.term)]
+        yield op(base, "||", call("jsonb_build_object", *fixed, *arguments))
+        if len(rest) == 1 and not constant and picked[0].is_json:
+            yield _set(base, (rest[0],), picked[0])
+
+
+def _set(base: Term, path: Sequence[str], value: _Made) -> Term:
+    return call("jsonb_set", base, quoted("{" + ",".join(path) + "}"), value.document)
 
 
 def _bare(value: Any) -> Term:
@@ -110,18 +130,86 @@ def _bare(value: Any) -> Term:
     return cast(_document(value), "jsonb")
 
 
-def _sources(
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A term that becomes a json value; `is_json` where it is jsonb itself."""
+
+    term: Term
+    is_json: bool
+
+    @property
+    def document(self) -> Term:
+        return self.term if self.is_json else call("to_jsonb", self.term)
+
+
+def _values(
     problem: Problem, values: Sequence[Any], old: Sequence[dict[str, Any]] = (), own: Term | None = None
-) -> Iterator[Term]:
-    """What a row has with exactly these json values."""
+) -> Iterator[_Made]:
+    """What gives exactly these json values: fields, columns, objects of such, and expressions over columns."""
+    found = False
+    for made in _sources(problem, values, old, own):
+        found = True
+        yield made
+    if found:
+        return
+    if all(isinstance(value, dict) for value in values):
+        built = _object(problem, values)
+        if built is not None:
+            yield _Made(built, True)
+    else:
+        yield from (_Made(term, False) for term in _computed(problem, values))
+
+
+def _sources(
+    problem: Problem, values: Sequence[Any], old: Sequence[dict[str, Any]], own: Term | None
+) -> Iterator[_Made]:
     if own is not None:
         for key in sorted({key for document in old for key in document}):
             if all(document.get(key) == value for document, value in zip(old, values, strict=True)):
-                yield op(own, "->", quoted(key))
+                yield _Made(op(own, "->", quoted(key)), True)
     for item in problem.inputs:
         pairs = zip(item.texts, values, strict=True)
         if all(_as_json(item.base, text) == value and _same_type(text, value) for text, value in pairs):
-            yield item.term
+            yield _Made(item.term, item.base == "jsonb")
+
+
+def _computed(problem: Problem, values: Sequence[Any]) -> Iterator[Term]:
+    """Expressions for scalars of one type, found as for a column of that type."""
+    kinds = {type(value) for value in values if value is not None}
+    base = next((name for types, name in _SCALARS if kinds and kinds <= types), None)
+    if base is None:
+        return
+    texts = tuple(
+        None if value is None else value if isinstance(value, str) else _as_text(value) for value in values
+    )
+    column = Column("", base, base, _KINDS[base], False, None, False, "", None)
+    inner = replace(problem, column=column, new=texts)
+    for family in _FAMILIES[base]:
+        yield from islice(family(inner), _PER_FAMILY)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    return json.dumps(value)
+
+
+def _object(problem: Problem, values: Sequence[dict[str, Any]]) -> Term | None:
+    """jsonb_build_object of the fields that all of `values` have alike."""
+    keys = list(values[0])
+    if not 0 < len(keys) <= _MAX_KEYS or any(value.keys() != values[0].keys() for value in values):
+        return None
+    arguments: list[Term] = []
+    for key in keys:
+        fields = [value[key] for value in values]
+        if len(fields) > 1 and all(field == fields[0] for field in fields):
+            arguments += [quoted(key), _bare(fields[0])]
+            continue
+        made = next(_values(problem, fields), None)
+        if made is None:
+            return None
+        arguments += [quoted(key), made.term]
+    return call("jsonb_build_object", *arguments)
 
 
 def _as_json(base: str, text: str | None) -> Any:
@@ -144,24 +232,26 @@ def _same_type(text: str | None, value: Any) -> bool:
     return text is None or not isinstance(value, bool) or text in ("t", "f", "true", "false")
 
 
-def _paths(own: Term, old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> Iterator[Term]:
-    """One nested path set to a constant, or removed."""
-    changes: set[tuple[tuple[str, ...], str | None]] = set()
+def _paths(problem: Problem, own: Term, old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> Iterator[Term]:
+    """One nested path set or removed."""
+    changes: list[tuple[tuple[str, ...], str | None]] = []
     for a, b in zip(old, new, strict=True):
         found = list(_leaves(a, b, ()))
-        if len(found) > 1:
+        if len(found) != 1:
             return
-        changes.update(found)
-    if len({path for path, _ in changes}) != 1 or len(changes) > 1:
+        changes += found
+    if len({path for path, _ in changes}) != 1 or len(changes[0][0]) < 2:
         return
-    path, value = changes.pop()
-    if len(path) < 2:
+    path, values = changes[0][0], [value for _, value in changes]
+    if all(value == values[0] for value in values):
+        if values[0] is None:
+            yield op(own, "#-", quoted("{" + ",".join(path) + "}"))
+        else:
+            yield call("jsonb_set", own, quoted("{" + ",".join(path) + "}"), _document(json.loads(values[0])))
         return
-    shown = quoted("{" + ",".join(path) + "}")
-    if value is None:
-        yield op(own, "#-", shown)
-        return
-    yield call("jsonb_set", own, shown, _document(json.loads(value)))
+    if None not in values:
+        parsed = [json.loads(value) for value in values if value is not None]
+        yield from (_set(own, path, value) for value in islice(_values(problem, parsed), _CHOICES))
 
 
 def _leaves(a: Any, b: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str | None]]:
@@ -204,19 +294,9 @@ def _built(problem: Problem, new: Sequence[Any]) -> Iterator[Term]:
             if all(_as_json(item.base, text) == value for text, value in zip(item.texts, new, strict=True)):
                 yield call("to_jsonb", item.term)
         return
-    keys = list(new[0])
-    if not 0 < len(keys) <= _MAX_KEYS or any(list(value) != keys for value in new):
+    built = _object(problem, new)
+    if built is None:
         return
-    arguments: list[Term] = []
-    for key in keys:
-        values = [document[key] for document in new]
-        if all(value == values[0] for value in values) and len(values) > 1:
-            arguments += [quoted(key), _bare(values[0])]
-            continue
-        source = next(_sources(problem, values), None)
-        if source is None:
-            return
-        arguments += [quoted(key), source]
-    names = ("jsonb_build_object",) if problem.base == "jsonb" else ("json_build_object", "jsonb_build_object")
-    for name in names:
-        yield Term((name, "(", *separate(arguments), ")"))
+    yield built
+    if problem.base == "json" and all(list(value) == list(new[0]) for value in new):
+        yield Term(("json_build_object", *built.parts[1:]))

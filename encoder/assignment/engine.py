@@ -14,6 +14,7 @@ from emit.term import Query, Term, in_query, ref
 from encoder.assignment.bench import ABSENT, Bench, Environment, environments, laid_first, measured
 from encoder.assignment.model import Expression
 from encoder.assignment.problem import Family, Problem, choose_sample
+from encoder.assignment.steps import stepped_terms
 from encoder.assignment.windows import derived, valued, window_terms
 from encoder.budget import Budget
 from encoder.frame import State
@@ -99,9 +100,13 @@ class Search:
         return right
 
     def window_candidates(self) -> Iterator[tuple[Term, Term, bool]]:
-        """See windows.window_terms; on a sample of the goal's rows."""
+        """See windows.window_terms and steps.stepped_terms; on a sample of the goal's rows."""
         sample = self._sample(range(len(self.goal.rows)), ())
-        return window_terms(self.problem(sample), self.goal.rows)
+        problem, count = self.problem(sample), self.state.frame(self.table.name).size
+        yield from window_terms(problem, self.goal.rows)
+        yield from ((term, window, False) for term, window in stepped_terms(problem, None))
+        if len(self.goal.rows) < count:
+            yield from ((term, window, True) for term, window in stepped_terms(problem, self.goal.rows))
 
     def window_holds(self, term: Term, window: Term, selected: bool) -> bool:
         """Whether a window function gives the goal on all rows under every session's settings."""

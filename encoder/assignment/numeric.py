@@ -113,11 +113,11 @@ def triples(problem: Problem) -> Iterator[Term]:
         yield from _fit_all(_triples(singles), list(_wanted(problem))[:2], seen)
 
 
-def of_input(problem: Problem, item: Input) -> Iterator[Term]:
-    """The goal from the one number `item`."""
+def of_input(problem: Problem, item: Input, roundings: int = 1) -> Iterator[Term]:
+    """The goal from the one number `item`, through at most so many kinds of rounding."""
     if _is_numeric(problem):
         block = _block([item])
-        yield from _fit(block, list(_wanted(problem))[:1], set())
+        yield from _fit(block, list(_wanted(problem))[:roundings], set())
         yield from _linear(block, next(_wanted(problem)))
 
 
@@ -353,13 +353,7 @@ def _integer_steps(item: Input, problem: Problem) -> Iterator[Term]:
         return
     if len(x) < 2 or (new != np.trunc(new)).any() or (x < 0).any() or (new < 0).any():
         return
-    with np.errstate(divide="ignore"):
-        divisor = math.floor((x / (new + 1)).max()) + 1
-        most = np.where(new > 0, x / np.maximum(new, 1), np.inf).min()
-    if 1 < divisor <= most:
-        rounder = shortest_between(divisor, min(most, divisor * 10))
-        yield op(item.term, "/", raw(rounder or str(divisor)))
-        yield op(item.term, "/", raw(str(divisor)))
+    yield from integer_quotients(item.term, x, new)
     common = reduce(math.gcd, (int(v) for v in x - new), 0)
     above = int(new.max())
     if common > above:
@@ -367,6 +361,18 @@ def _integer_steps(item: Input, problem: Problem) -> Iterator[Term]:
             if common % candidate == 0:
                 yield op(item.term, "%", raw(str(candidate)))
                 break
+
+
+def integer_quotients(term: Term, x: Floats, wanted: Floats) -> Iterator[Term]:
+    """`term`/k with the roundest and the least k that give `wanted` from the values `x`; all are whole and
+    none is negative."""
+    with np.errstate(divide="ignore"):
+        divisor = math.floor((x / (wanted + 1)).max()) + 1
+        most = np.where(wanted > 0, x / np.maximum(wanted, 1), np.inf).min()
+    if 1 < divisor <= most:
+        rounder = shortest_between(divisor, min(most, divisor * 10))
+        for text in dict.fromkeys((rounder or str(divisor), str(divisor))):
+            yield op(term, "/", raw(text))
 
 
 def _clamps(problem: Problem, inputs: Sequence[Input]) -> Iterator[Term]:

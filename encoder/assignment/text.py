@@ -17,6 +17,7 @@ _MAX_BASES = 40
 _MAX_EDITED = 5
 _MAX_COMPARED = 200
 _MAX_REPLACED = 40
+_MAX_RECUT = 30
 _SEPARATORS = ((" ", "-"), ("-", " "), ("_", " "), (" ", "_"), (" ", ""), ("-", ""), ("_", "-"), ("-", "_"))
 
 
@@ -99,6 +100,7 @@ def compositions(problem: Problem) -> Iterator[Term]:
         for first in firsts:
             yield from _edited(first, wanted, False)
         folded = tuple(text.lower() for text in wanted)
+        yield from _cut_again(firsts, wanted, folded)
         for case in CASES:
             if all(case.apply(text) == text for text in wanted):
                 for first in firsts:
@@ -108,6 +110,22 @@ def compositions(problem: Problem) -> Iterator[Term]:
             if any(old in (value or "") for value in base.values) and all(old not in text for text in wanted):
                 for first in firsts[:_MAX_REPLACED]:
                     yield from _edited(first.then(replacing(old, new)), wanted, False)
+
+
+def _cut_again(firsts: Sequence[Piece], wanted: tuple[str, ...], folded: tuple[str, ...]) -> Iterator[Term]:
+    """A cut of a cut, and a case over it."""
+    holding = [
+        first
+        for first in firsts
+        if all(text in (value or "").lower() for value, text in zip(first.values, folded, strict=True))
+    ]
+    for first in holding[:_MAX_RECUT]:
+        for step in cuts(first.values, wanted):
+            second = first.then(step)
+            if second.values == wanted:
+                yield second.build()
+            elif tuple((value or "").lower() for value in second.values) == folded:
+                yield from (case.build(second.build()) for case in CASES if second.then(case).values == wanted)
 
 
 def _without_lower(term: Term) -> Term:

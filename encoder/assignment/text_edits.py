@@ -22,6 +22,15 @@ _PATTERNS = (
     r" *-.*", r"@.*", r".*@", r".*/", r"/.*", r"/[^/]*$", r"\?.*", r"#.*", r":.*", r".*: *", r" .*", r".* ", r",.*",
     r"^\w+", r"\w+$", r" \w+$", r"^0+", r"0+$", r"_.*", r"[^/]*$", r"\s+$", r"\.$", r"-\d+$", r"_\d+$", r"\n.*",
 )  # fmt: skip
+# What people look for in texts; the group is what is wanted, where there is one.
+_SOUGHT = tuple(
+    (pattern, re.compile(pattern))
+    for pattern in (
+        r"\d+", r"\d+$", r"^\d+", r"\w+", r"\w+$", r"\S+", r"\S+$", r"[^/]+$", r"[^/]+", r"[A-Z]+", r"[a-z]+", r"[a-z]+$",
+        r"[A-Za-z]+", r"[A-Za-z]+$", r"\d{4}", r"[\d.]+", r"\((.*)\)", r"\[(.*)\]", r"\.(\w+)$", r"@(.*)", r"[^@]+",
+        r"[^.]+$", r"[^-]+$", r"[^_]+$", r"[^:]+$", r"[^ ]+$", r"[^-]+", r"[^,]+", r"//([^/]+)", r"\d+\D*$",
+    )
+)  # fmt: skip
 _COMPILED = tuple((pattern, re.compile(pattern)) for pattern in _PATTERNS)
 
 
@@ -38,6 +47,7 @@ def edits(examples: Sequence[Example], deep: bool) -> Iterator[TextOp]:
     yield from _anchored(changed)
     if deep:
         yield from _patterns(changed, examples)
+        yield from _found(examples)
 
 
 def _replacements(changed: Sequence[Example], examples: Sequence[Example]) -> Iterator[TextOp]:
@@ -190,6 +200,22 @@ def _patterns(changed: Sequence[Example], examples: Sequence[Example]) -> Iterat
             if all(compiled.sub(new.replace("\\", "\\\\"), x, count=limit) == y for x, y in examples):
                 yield _regexp(pattern, new, every)
                 break
+
+
+def _found(examples: Sequence[Example]) -> Iterator[TextOp]:
+    """substring(): the first place that a pattern fits."""
+    for pattern, compiled in _SOUGHT:
+        step = _substring(pattern, compiled)
+        if all(step.apply(a) == b for a, b in examples):
+            yield step
+
+
+def _substring(pattern: str, compiled: re.Pattern[str]) -> TextOp:
+    def apply(text: str) -> str | None:
+        match = compiled.search(text)
+        return match and match[compiled.groups]
+
+    return TextOp(apply, lambda term: call("substring", term, quoted(pattern)), 14 + len(pattern))
 
 
 def _regexp(pattern: str, new: str, every: bool) -> TextOp:

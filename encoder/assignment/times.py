@@ -53,6 +53,10 @@ def _shifted(problem: Problem, term: Term, base: str, values: Floats) -> Iterato
     if len(months) == 1 and (count := months.pop()):
         text = f"{abs(count) // 12} years" if count % 12 == 0 else f"{abs(count)} mons"
         yield _moved(term, base, count > 0, text)
+        if base == "timestamp with time zone":
+            # The days of a month are those of some zone; so it is UTC under any session.
+            local = _moved(call("timezone", quoted("utc"), term), base, count > 0, text)
+            yield call("timezone", quoted("utc"), local)
 
 
 def _plus(term: Term, base: str, shift: int) -> Iterator[Term]:
@@ -77,7 +81,8 @@ def _spelled(length: int) -> list[str]:
 def _moved(term: Term, base: str, later: bool, text: str) -> Term:
     """`term` and the interval `text` after or before it."""
     if base != "date":
-        return op(term, "+" if later else "-", _interval(text, False))
+        # Behind a minus an untyped literal would be read as another time.
+        return op(term, "+", _interval(text if later else "-" + text, False))
     if later:
         return op(_interval(text, True), "+", term)
     return op(term, "-", cast(_interval(text, False), "interval"))

@@ -94,7 +94,8 @@ class Layout:
         single: list[Partition] = []
         links = {name for key in self.table.foreign_keys for name in key.columns}
         for column in sorted(self.table.columns, key=lambda c: c.name not in links):
-            if column.name in self.table.row_key or column.base not in _ORDERED:
+            # A part of the key groups rows, the whole key tells them apart.
+            if self.table.row_key == (column.name,) or column.base not in _ORDERED:
                 continue
             distinct = len(set(self.frame.texts(column.name)))
             if 1 < distinct <= max(size * 0.7, 2):
@@ -124,18 +125,15 @@ class Layout:
 
     @cached_property
     def sequences(self) -> tuple[Order, ...]:
-        """Orders by the key, times and whole numbers that are no references: what running values follow."""
+        """Orders by the key, times and whole numbers, references last: what running values follow."""
         links = {name for key in self.table.foreign_keys for name in key.columns}
-        found = [
-            order
-            for order in self.orders
-            if order.column not in links and self.table.by_name[order.column].base in INTEGERS | TIMES
-        ]
+        found = [order for order in self.orders if self.table.by_name[order.column].base in INTEGERS | TIMES]
+        found.sort(key=lambda order: order.column in links)
         return tuple(found[: 2 * _MAX_RUNNING])
 
 
 @lru_cache(maxsize=2)
-def _layout(problem: Problem) -> Layout:
+def layout_of(problem: Problem) -> Layout:
     return Layout(problem.frame)
 
 
@@ -144,7 +142,7 @@ def numberings(problem: Problem, chosen: NDArray[np.intp] | None, wanted: Floats
 
     `wanted` are the sample's; `chosen` are the rows that count; all of them by default.
     """
-    layout = _layout(problem)
+    layout = layout_of(problem)
     if not layout.table.row_key:
         return
     rows = np.array(problem.rows)
@@ -155,7 +153,7 @@ def numberings(problem: Problem, chosen: NDArray[np.intp] | None, wanted: Floats
         own = {part.column for term in partition.terms for part in term.parts if isinstance(part, Ref)}
         for order in layout.orders:
             codes = order.codes[rows]
-            if (order.column in own and len(partition.terms[0].parts) == 1) or not _monotone(groups, wanted, codes):
+            if (order.column in own and len(partition.terms[0].parts) == 1) or not monotone(groups, wanted, codes):
                 continue
             if not repeated:
                 if not _roughly(partition, order, members, rows, wanted):
@@ -208,7 +206,7 @@ def _tied_alike(groups: Codes, wanted: Floats, codes: Codes) -> bool:
     return bool((~same | ((np.diff(wanted[line]) == 0) == (np.diff(codes[line]) == 0))).all())
 
 
-def _monotone(groups: Codes, wanted: Floats, codes: Codes) -> bool:
+def monotone(groups: Codes, wanted: Floats, codes: Codes) -> bool:
     """Whether `codes` never fall while `wanted` rises inside of a group."""
     line = np.lexsort((codes, wanted, groups))
     same = np.diff(groups[line]) == 0
@@ -216,7 +214,9 @@ def _monotone(groups: Codes, wanted: Floats, codes: Codes) -> bool:
     return not bool((same & rising & (np.diff(codes[line]) < 0)).any())
 
 
-def _sorted(partition: Partition, order: Order, members: Codes) -> tuple[Codes, NDArray[np.bool_], NDArray[np.bool_]]:
+def sorted_rows(
+    partition: Partition, order: Order, members: Codes
+) -> tuple[Codes, NDArray[np.bool_], NDArray[np.bool_]]:
     """Rows by partition, order and key; where a partition starts; where a row ties with the one before."""
     line = members[np.lexsort((members, order.codes[members], partition.codes[members]))]
     starts = np.ones(len(line), dtype=np.bool_)
@@ -227,18 +227,18 @@ def _sorted(partition: Partition, order: Order, members: Codes) -> tuple[Codes, 
 
 
 def _row_numbers(layout: Layout, partition: Partition, order: Order, members: Codes) -> Iterator[Numbering]:
-    line, starts, ties = _sorted(partition, order, members)
+    line, starts, ties = sorted_rows(partition, order, members)
     place = np.arange(len(line))
     values = np.full(layout.frame.size, np.nan)
     values[line] = place - np.maximum.accumulate(np.where(starts, place, 0)) + 1
     tied = bool(ties.any())
     # Under a total order rank() is row_number(), and shorter.
-    window = _over(raw("rank()"), partition, _order_parts(layout, order, tied))
+    window = over(raw("rank()"), partition, order_parts(layout, order, tied))
     yield Numbering(window, values, partition, order, tied)
 
 
 def _ranks(layout: Layout, partition: Partition, order: Order, members: Codes) -> Iterator[Numbering]:
-    line, starts, ties = _sorted(partition, order, members)
+    line, starts, ties = sorted_rows(partition, order, members)
     place = np.arange(len(line))
     first = np.maximum.accumulate(np.where(starts, place, 0))
     own = np.maximum.accumulate(np.where(ties, 0, place))
@@ -246,10 +246,10 @@ def _ranks(layout: Layout, partition: Partition, order: Order, members: Codes) -
     for name, found in (("rank", own - first + 1), ("dense_rank", dense - dense[first] + 1)):
         values = np.full(layout.frame.size, np.nan)
         values[line] = found
-        yield Numbering(_over(raw(f"{name}()"), partition, order.parts), values, partition, order, False)
+        yield Numbering(over(raw(f"{name}()"), partition, order.parts), values, partition, order, False)
 
 
-def _order_parts(layout: Layout, order: Order, tied: bool) -> tuple[Part, ...]:
+def order_parts(layout: Layout, order: Order, tied: bool) -> tuple[Part, ...]:
     if not tied:
         return order.parts
     parts = list(order.parts)
@@ -258,7 +258,7 @@ def _order_parts(layout: Layout, order: Order, tied: bool) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _over(function: Term, partition: Partition, order: Sequence[Part]) -> Term:
+def over(function: Term, partition: Partition, order: Sequence[Part]) -> Term:
     parts: list[Part] = [*function.parts, "OVER("]
     if partition.terms:
         parts.append("PARTITION BY")
@@ -372,18 +372,18 @@ def _running(problem: Problem) -> Iterator[Term]:
     """Totals of a group, and running sums in it."""
     if problem.base not in _NUMERIC or np.isnan(problem.numbers).any():
         return
-    layout = _layout(problem)
+    layout = layout_of(problem)
     band, rows = Band.rounding(problem.numbers, problem.scale), np.array(problem.rows)
     columns = [c for c in problem.table.columns if c.base in _NUMERIC and c.name not in problem.table.row_key]
     numbers = [(column, layout.frame.numbers(column.name)) for column in columns[:_MAX_SUMMED]]
     for place, partition in enumerate(layout.partitions):
         _, group = np.unique(partition.codes, return_inverse=True)
         if partition.terms and band.holds(np.bincount(group)[group][rows].astype(np.float64)):
-            yield _over(raw("count(*)"), partition, ())
+            yield over(raw("count(*)"), partition, ())
         for column, values in numbers:
             for name, totals in _totals(values, group):
                 if band.holds(np.round(totals, 9)[group][rows]):
-                    yield _over(call(name, ref((), column.name)), partition, ())
+                    yield over(call(name, ref((), column.name)), partition, ())
         if place < _MAX_RUNNING and layout.frame.size * place <= _MAX_SORTED:
             yield from _running_sums(layout, partition, numbers, band, rows)
 
@@ -410,7 +410,7 @@ def _running_sums(
     rows: NDArray[np.intp],
 ) -> Iterator[Term]:
     for order in layout.sequences:
-        line, starts, ties = _sorted(partition, order, layout.key)
+        line, starts, ties = sorted_rows(partition, order, layout.key)
         for column, values in numbers:
             if column.name == order.column:
                 continue
@@ -419,8 +419,8 @@ def _running_sums(
             running = np.empty(len(line))
             running[line] = np.round(total - _carried(np.where(starts, total - known, -np.inf)), 9)
             if band.holds(running[rows]):
-                parts = _order_parts(layout, order, bool(ties.any()))
-                yield _over(call("sum", ref((), column.name)), partition, parts)
+                parts = order_parts(layout, order, bool(ties.any()))
+                yield over(call("sum", ref((), column.name)), partition, parts)
 
 
 def _carried(values: Floats) -> Floats:
@@ -431,7 +431,7 @@ def _carried(values: Floats) -> Floats:
 
 def _neighbours(problem: Problem) -> Iterator[Term]:
     """The value of the row before or after in a group's order."""
-    layout = _layout(problem)
+    layout = layout_of(problem)
     if not layout.table.row_key or len(set(problem.new)) < 2:
         return
     text_like = problem.base in STRINGS
@@ -440,7 +440,7 @@ def _neighbours(problem: Problem) -> Iterator[Term]:
         for order in layout.sequences:
             if order.descending:
                 continue
-            line, starts, ties = _sorted(partition, order, layout.key)
+            line, starts, ties = sorted_rows(partition, order, layout.key)
             before = np.full(len(line), -1)
             before[line[1:]] = np.where(starts[1:], -1, line[:-1])
             after = np.full(len(line), -1)
@@ -449,8 +449,8 @@ def _neighbours(problem: Problem) -> Iterator[Term]:
                 reached = [int(near[row]) for row in problem.rows]
                 for column in candidates:
                     if _reads(layout.frame.texts(column.name), reached, problem.new):
-                        parts = _order_parts(layout, order, bool(ties.any()))
-                        yield _over(call(name, ref((), column.name)), partition, parts)
+                        parts = order_parts(layout, order, bool(ties.any()))
+                        yield over(call(name, ref((), column.name)), partition, parts)
 
 
 def _reads(texts: Sequence[Value], rows: Sequence[int], new: Sequence[Value]) -> bool:

@@ -1,54 +1,54 @@
-"""INSERT … SELECT … GROUP BY: a row for each group of another table's rows."""
+"""INSERT … SELECT … GROUP BY: a row for each group of another table's rows, or of those that a statement returned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import datetime
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
-from typing import TypeAlias
+from itertools import islice, product
 
 import numpy as np
 
-from emit.term import Part, Query, Term, call, raw, ref, separate
-from encoder.frame import Frame, encode
-from encoder.insertion.derive import size_of
+from emit.literal import quote
+from emit.term import Part, Query, Term, call, cast, raw, ref, separate
+from encoder.frame import encode
 from encoder.insertion.evidence import compatible, namesakes
+from encoder.insertion.folds import folds
 from encoder.insertion.layout import Layout, layouts, source_of
-from encoder.insertion.model import Proposal
+from encoder.insertion.model import DriverRows, Indexes, Proposal
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, NUMBER, class_of
 from encoder.insertion.task import CELLS, From, Task, order_by
 from encoder.selection.lower import lower
-from encoder.selection.model import Labels, Mask
-from scratch.catalog import Table
+from encoder.selection.model import Labels, Mask, Path
+from scratch.catalog import Column, Table
 from stream.model import Value
 
 _MAX_TABLES = 2
-_Groups: TypeAlias = dict[tuple[Value, ...], list[int]]
-_Fold: TypeAlias = Callable[[Iterable[Decimal]], Decimal]
+_MAX_READERS = 3
+_MAX_GROUPINGS = 8
+_TIMES = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
 
 
-def aggregate_proposals(task: Task) -> Iterator[Proposal]:
-    """INSERTs whose varying columns are groups of one table and aggregates over them."""
-    varying = [s for s in task.slots if s.explicit and not s.default and not s.constant and s.sequence is None]
-    numbers = [s for s in varying if class_of(s.column) in (INT, NUMBER) and not _is_key(task, s)]
+def aggregate_proposals(task: Task, pool: Sequence[DriverRows] = ()) -> Iterator[Proposal]:
+    """INSERTs whose varying columns are groups of one table and aggregates over them; with a `pool`, over its rows."""
     if task.count < 2:
         return
+    catalog = task.state.catalog
+    sources: list[tuple[Table, DriverRows | None]] = [(catalog[p.table], p) for p in pool if p.cte is not None]
+    if not pool:
+        sources = [(catalog[name], None) for name in catalog]
     found: list[_Grouped] = []
-    for name in task.state.catalog:
-        table = task.state.catalog[name]
-        pairs = {s.name: names[0] for s in task.slots if s.explicit and (names := _readable(task, s, table))}
-        groups = {s.name: pairs[s.name] for s in varying if s.name in pairs and s not in numbers}
-        if len(groups) + len(numbers) == len(varying) and groups:
-            grouped = _over(task, table, groups, numbers)
-            if grouped is not None and task.may_pay({**task.constants(), **grouped.terms}, [table], grouped.selective):
-                found.append(grouped)
+    for table, rows in sources:
+        grouped = _over(task, table, rows)
+        if grouped is not None and task.may_pay({**task.constants(), **grouped.terms}, [table], grouped.selective):
+            found.append(grouped)
     found.sort(key=lambda grouped: (grouped.selective, grouped.table.name))
     for grouped in found[:_MAX_TABLES]:
-        labels = Labels(grouped.must, ~grouped.must)
-        for selection in task.selections(grouped.table, labels):
-            for where in lower(task.state.catalog, grouped.table.name, selection):
-                origin = From((source_of(grouped.table, ()), *where.sources), where.where)
+        cte = grouped.pool.cte if grouped.pool is not None else None
+        for selection in task.selections(grouped.table, Labels(grouped.must, grouped.must_not)):
+            for where in lower(catalog, grouped.table.name, selection, needed=grouped.paths):
+                origin = From((source_of(grouped.table, (), cte), *where.sources), where.where)
                 yield from _statements(task, grouped, origin)
 
 
@@ -56,54 +56,167 @@ def _is_key(task: Task, slot: Slot) -> bool:
     return any(slot.name in key.columns for key in task.target.foreign_keys)
 
 
-def _readable(task: Task, slot: Slot, table: Table) -> list[str]:
-    names = namesakes(task.target, slot, table)
-    return [name for name in names if compatible(table.by_name[name], slot.column)]
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """A term that rows are grouped by, with its value in each of them."""
+
+    term: Term
+    values: list[Value]
+    paths: frozenset[Path] = frozenset()
+
+
+def _readers(task: Task, slot: Slot, table: Table, pool: DriverRows | None, rows: list[int]) -> Iterator[_Reader]:
+    """What may give `slot` in every group: columns of its name, dates and times cut to a unit, columns one foreign
+    key up; of rows that a statement returned any column of its type."""
+    frame = task.state.frame(table.name)
+    names = [name for name in namesakes(task.target, slot, table) if compatible(table.by_name[name], slot.column)]
+    if pool is not None:
+        names += [c.name for c in table.columns if compatible(c, slot.column) and c.name not in names]
+    for name in names:
+        texts = frame.texts(name)
+        yield _Reader(ref((), name), [texts[row] for row in rows])
+    if slot.column.base in _TIMES:
+        for column in table.columns:
+            if column.base in _TIMES:
+                texts = frame.texts(column.name)
+                yield from _cut(task, slot, column, [texts[row] for row in rows])
+    for key in table.foreign_keys if pool is None else ():
+        far = task.state.catalog[key.target]
+        shared = [name for name in namesakes(task.target, slot, far) if compatible(far.by_name[name], slot.column)]
+        for name in shared:
+            texts = task.state.frame(key.target).texts(name)
+            parents = frame.parent(key)[rows].tolist()
+            yield _Reader(
+                ref((key,), name), [texts[p] if p >= 0 else None for p in parents], frozenset({(key,)})
+            )
+
+
+_Cut = Callable[[datetime.datetime], datetime.datetime]
+_UNITS: tuple[tuple[str, _Cut], ...] = (
+    ("day", lambda t: t.replace(hour=0, minute=0, second=0, microsecond=0)),
+    ("hour", lambda t: t.replace(minute=0, second=0, microsecond=0)),
+    ("week", lambda t: _day(t) - datetime.timedelta(days=t.weekday())),
+    ("month", lambda t: _day(t).replace(day=1)),
+    ("quarter", lambda t: _day(t).replace(day=1, month=t.month - (t.month - 1) % 3)),
+    ("year", lambda t: _day(t).replace(day=1, month=1)),
+)
+
+
+def _day(t: datetime.datetime) -> datetime.datetime:
+    return t.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _cut(task: Task, slot: Slot, column: Column, texts: list[Value]) -> Iterator[_Reader]:
+    """`column` cut to units of time, in UTC."""
+    try:
+        moments = {text: _moment(text) for text in set(texts) if text is not None}
+        wanted = {_moment(value) for value in slot.values if value is not None}
+        for unit, cut in _UNITS:
+            made = {text: cut(moment) for text, moment in moments.items()}
+            if wanted <= set(made.values()):
+                named = {_moment(value): value for value in slot.values if value is not None}
+                values = [None if text is None else named.get(made[text], text) for text in texts]
+                yield _Reader(_cut_term(task, slot, column, unit), values)
+    except ValueError:
+        return
+
+
+def _moment(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text).replace(tzinfo=None)
+
+
+def _cut_term(task: Task, slot: Slot, column: Column, unit: str) -> Term:
+    own = ref((), column.name)
+    zoned = column.base == "timestamp with time zone" and task.timezone != "UTC"
+    if slot.column.base == "date" and unit == "day":
+        local = Term(("(", *own.parts, "AT TIME ZONE", "'UTC'", ")")) if zoned else own
+        return cast(local, "date")
+    return call("date_trunc", raw(quote(unit)), own, *([raw("'UTC'")] if zoned else []))
 
 
 @dataclass(frozen=True)
 class _Grouped:
-    """`grouping` maps inserted columns to those of `table` that they are grouped by; `must` are the rows of the
-    wanted groups."""
+    """`grouping` are the inserted columns that the rows of `table` are grouped by; `must` are the rows of the wanted
+    groups, `must_not` the others."""
 
     table: Table
-    grouping: dict[str, str]
+    pool: DriverRows | None
+    grouping: tuple[str, ...]
     terms: dict[str, Term]
+    paths: frozenset[Path]
     must: Mask
+    must_not: Mask
 
     @property
     def selective(self) -> bool:
-        return not bool(self.must.all())
+        return bool(self.must_not.any())
 
 
-def _over(task: Task, table: Table, grouping: dict[str, str], numbers: list[Slot]) -> _Grouped | None:
+def _over(task: Task, table: Table, pool: DriverRows | None) -> _Grouped | None:
     frame = task.state.frame(table.name)
-    slots = {slot.name: slot for slot in task.slots}
-    if frame.size < task.count or not task.budget.spend(1 + frame.size * len(grouping) // CELLS):
+    rows: Indexes = pool.rows if pool is not None else np.arange(frame.size)
+    varying = [s for s in task.slots if s.explicit and not s.default and not s.constant and s.sequence is None]
+    if len(rows) < task.count or not task.budget.spend(1 + len(rows) * len(varying) // CELLS):
         return None
-    groups: _Groups = {}
-    for row, key in enumerate(zip(*(frame.texts(column) for column in grouping.values()), strict=True)):
-        groups.setdefault(key, []).append(row)
-    wanted = list(zip(*(slots[name].values for name in grouping), strict=True))
-    if len(set(wanted)) != len(wanted) or not all(key in groups for key in wanted):
+    choices: list[list[tuple[Slot, _Reader | None]]] = []
+    for slot in varying:
+        wanted = set(slot.values)
+        fits = [r for r in _readers(task, slot, table, pool, rows.tolist()) if wanted <= set(r.values)]
+        # What gives no other group is likelier.
+        fits.sort(key=lambda reader: wanted != set(reader.values))
+        options: list[tuple[Slot, _Reader | None]] = [(slot, reader) for reader in fits[:_MAX_READERS]]
+        if class_of(slot.column) in (INT, NUMBER) and not _is_key(task, slot):
+            options.insert(0, (slot, None))
+        choices.append(options or [(slot, None)])
+    for chosen in islice(product(*choices), _MAX_GROUPINGS):
+        groups = {slot.name: reader for slot, reader in chosen if reader is not None}
+        folded = [slot for slot, reader in chosen if reader is None]
+        grouped = _by(task, table, pool, rows, groups, folded) if groups else None
+        if grouped is not None:
+            return grouped
+    return None
+
+
+def _by(
+    task: Task,
+    table: Table,
+    pool: DriverRows | None,
+    rows: Indexes,
+    groups: dict[str, _Reader],
+    folded: Sequence[Slot],
+) -> _Grouped | None:
+    """The grouping by `groups`, if aggregates of them give `folded`."""
+    frame = task.state.frame(table.name)
+    members = _members(task, groups, rows.tolist())
+    if members is None or (not folded and all(len(some) == 1 for some in members)):
+        return None  # plain rows are not this module's
+    if folded and not task.budget.spend(1 + len(rows) * len(frame.table.columns) // CELLS):
         return None
-    members = [groups[key] for key in wanted]
-    if not numbers and all(len(rows) == 1 for rows in members):
-        return None  # plain rows, which are not this module's
-    terms: dict[str, Term] = {name: ref((), column) for name, column in grouping.items()}
-    for slot in numbers:
-        term = _aggregate(frame, slot, members)
-        if term is None:
-            return None
-        terms[slot.name] = term
+    terms = folds(frame, folded, members) if folded else {}
+    if terms is None:
+        return None
     must = np.zeros(frame.size, dtype=bool)
-    must[[row for rows in members for row in rows]] = True
-    return _Grouped(table, grouping, terms, must)
+    must[[row for some in members for row in some]] = True
+    inside = np.zeros(frame.size, dtype=bool)
+    inside[rows] = True
+    paths: frozenset[Path] = frozenset().union(*(reader.paths for reader in groups.values()))
+    terms |= {name: reader.term for name, reader in groups.items()}
+    return _Grouped(table, pool, tuple(groups), terms, paths, must, inside & ~must)
 
 
-def _statements(
-    task: Task, grouped: _Grouped, origin: From
-) -> Iterator[Proposal]:
+def _members(task: Task, groups: dict[str, _Reader], rows: list[int]) -> list[list[int]] | None:
+    """The rows of each inserted row's group; None where there is no group, or one is meant twice."""
+    slots = {slot.name: slot for slot in task.slots}
+    wanted = list(zip(*(slots[name].values for name in groups), strict=True))
+    if len(set(wanted)) != len(wanted):
+        return None
+    found: dict[tuple[Value, ...], list[int]] = {}
+    for row, key in zip(rows, zip(*(reader.values for reader in groups.values()), strict=True), strict=True):
+        found.setdefault(key, []).append(row)
+    return [found[key] for key in wanted] if all(key in found for key in wanted) else None
+
+
+def _statements(task: Task, grouped: _Grouped, origin: From) -> Iterator[Proposal]:
     terms, grouping = grouped.terms, grouped.grouping
     order = _order(task, grouping) if task.sequences else []
     draws = all(slot.in_step for slot in task.sequences) and order is not None
@@ -132,7 +245,7 @@ def _group_by(terms: Sequence[Term], layout: Layout) -> tuple[Part, ...]:
     return ("GROUP BY", *separate(places))
 
 
-def _order(task: Task, grouping: dict[str, str]) -> list[tuple[str, bool]] | None:
+def _order(task: Task, grouping: Sequence[str]) -> list[tuple[str, bool]] | None:
     """Grouping columns, each with whether it falls, by which the rows stand in the order of the stream."""
     slots = {slot.name: slot for slot in task.slots}
     left = list(grouping)
@@ -153,39 +266,3 @@ def _order(task: Task, grouping: dict[str, str]) -> list[tuple[str, bool]] | Non
         else:
             return None
     return found
-
-
-def _aggregate(frame: Frame, slot: Slot, members: list[list[int]]) -> Term | None:
-    """count(*), or sum, min or max of a column."""
-    wanted = [_number(value) for value in slot.values]
-    if wanted == [Decimal(len(rows)) for rows in members]:
-        return call("count", raw("*"))
-    found: list[Term] = []
-    for column in frame.table.columns:
-        if class_of(column) not in (INT, NUMBER):
-            continue
-        values = [_number(text) for text in frame.texts(column.name)]
-        for function, fold in _FOLDS:
-            made = (_folded(fold, [values[row] for row in rows]) for rows in members)
-            if all(value == want for value, want in zip(made, wanted, strict=True)):
-                found.append(call(function, ref((), column.name)))
-    return min(found, key=size_of, default=None)
-
-
-def _folded(fold: _Fold, values: Sequence[Decimal | None]) -> Decimal | None:
-    there = [value for value in values if value is not None]
-    return fold(there) if there else None
-
-
-def _sum(values: Iterable[Decimal]) -> Decimal:
-    return sum(values, Decimal())
-
-
-def _number(text: Value) -> Decimal | None:
-    try:
-        return None if text is None else Decimal(text)
-    except InvalidOperation:
-        return None
-
-
-_FOLDS: tuple[tuple[str, _Fold], ...] = (("sum", _sum), ("min", min), ("max", max))

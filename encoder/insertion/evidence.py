@@ -7,6 +7,7 @@ name.  Where a value stands in several rows, the other columns that agree decide
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -59,6 +60,8 @@ def links(
     finder = _Finder(state, target, slots, budget)
     found: dict[tuple[TableName, int, bytes], Link] = {}
     for place, (table, rows) in enumerate([(None, None), *((p.table, p) for p in pool)]):
+        if rows is not None and (link := finder.matched(rows)) is not None:
+            found[link.table.name, place, link.rows.tobytes()] = link
         for slot in slots:
             for name, column in _pairs(state, target, slot, table):
                 link = finder.link(state.catalog[name], slot, column, rows)
@@ -174,6 +177,32 @@ class _Finder:
         found = np.array(rows, dtype=np.int64)
         equal = self._equal(table, found)
         return Link(table, found, pool, slot.name, equal, self._score(table, found, equal, pool))
+
+    def matched(self, pool: DriverRows) -> Link | None:
+        """One inserted row for each row of `pool`: matched by the columns that hold the same values equally often,
+        all together; beyond that in the order of the frame."""
+        table, count = self.state.catalog[pool.table], len(self.slots[0].values) if self.slots else 0
+        if len(pool.rows) != count or pool.cte is None:
+            return None
+        frame, places = self.state.frame(table.name), pool.rows.tolist()
+        wanted: list[tuple[Value, ...]] = [()] * count
+        given: list[tuple[Value, ...]] = [()] * count
+        varying = [slot for slot in self.slots if not slot.constant]
+        for slot in sorted(varying, key=lambda slot: -len(set(slot.values))):
+            same = [column.name for column in table.columns if compatible(column, slot.column)]
+            for name in sorted(same, key=lambda name: (name != slot.name, len(name), name)):
+                texts = frame.texts(name)
+                left = [(*key, value) for key, value in zip(wanted, slot.values, strict=True)]
+                right = [(*key, texts[row]) for key, row in zip(given, places, strict=True)]
+                if Counter(left) == Counter(right):
+                    wanted, given = left, right
+                    break
+        waiting: dict[tuple[Value, ...], list[int]] = {}
+        for key, row in zip(given[::-1], places[::-1], strict=True):
+            waiting.setdefault(key, []).append(row)
+        rows = np.array([waiting[key].pop() for key in wanted], dtype=np.int64)
+        equal = self._equal(table, rows)
+        return Link(table, rows, pool, "", equal, self._score(table, rows, equal, pool))
 
     def link_beside(self, other: Link, table: Table, slot: Slot, column: str) -> Link | None:
         index = self.index(table, column)

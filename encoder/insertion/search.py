@@ -19,7 +19,7 @@ from encoder.insertion.slots import make_slots
 from encoder.insertion.spell import Speller
 from encoder.insertion.task import Task
 from encoder.insertion.values import values_inserts
-from encoder.insertion.vectors import spell_rows
+from encoder.insertion.vectors import counted, spell_rows
 
 __all__ = ["DriverRows", "InsertGoal", "Proposal", "Sequences", "propose_inserts"]
 
@@ -86,7 +86,8 @@ def _literal(task: Task) -> Iterator[Proposal]:
     by_sequence = [slot for slot in varying if slot.sequence is None]
     sets = [by_sequence] if drawing and all(slot.in_step for slot in drawing) else []
     for chosen in [varying, *sets] if len(by_sequence) != len(varying) else [varying]:
-        for spelled in spell_rows(chosen, task.count, task.spell):
+        spellings = spell_rows(chosen, task.count, task.spell) if chosen else [counted(task.count)]
+        for spelled in spellings:
             terms = constants | spelled.terms
             for slot in task.slots:
                 if slot.default and slot.explicit:
@@ -100,7 +101,8 @@ def _literal(task: Task) -> Iterator[Proposal]:
 def _drawn(task: Task, pool: Sequence[DriverRows]) -> Iterator[Proposal]:
     """Statements over rows of tables, the likeliest sources first."""
     hypotheses = links(task.state, task.target, task.slots, pool, task.budget)
-    likely = [link for link in hypotheses if link.distinct and link.beside is None][:_FOLLOWED]
+    likely = [link for link in hypotheses if link.distinct and link.beside is None]
+    likely = [link for link in likely if link.pool is not None or not pool][:_FOLLOWED]
     best: float | None = None
     syntheses = _SYNTHESES
     for link in likely:
@@ -115,4 +117,4 @@ def _drawn(task: Task, pool: Sequence[DriverRows]) -> Iterator[Proposal]:
             best = link.score
         yield from found
     yield from cross_proposals(task, hypotheses)
-    yield from aggregate_proposals(task)
+    yield from aggregate_proposals(task, pool)

@@ -86,7 +86,7 @@ def _express(task: Task, link: Link) -> tuple[dict[str, Term], frozenset[Path]] 
             continue
         expression = task.express(link, slot)
         if expression is None:
-            if slot.sequence is not None:
+            if slot in task.numbered:
                 continue
             return None
         terms[slot.name] = expression.term
@@ -128,7 +128,7 @@ def _variants(task: Task, link: Link, terms: Mapping[str, Term]) -> Iterator[Var
         inside[link.pool.rows] = True
     strict = Labels(must, ~must & inside)
     free = passed_over(task.state, task.target, task.slots, link) & inside
-    drawing = task.sequences
+    drawing = task.numbered
     if not drawing:
         yield Variant(strict, None, False, True)
         if free.any():
@@ -164,8 +164,8 @@ def _consecutive(slot: Slot) -> bool:
 
 def _by_gaps(task: Task, link: Link, loose: Labels, ranked: Sequence[Order]) -> Iterator[Variant]:
     """Variants with ON CONFLICT whose rows passed over have used up the ids that are missing."""
-    slot = task.sequences[0]
-    if len(task.sequences) > 1 or None in slot.values:
+    slot = task.numbered[0]
+    if len(task.numbered) > 1 or None in slot.values:
         return
     ids = [int(value or 0) for value in slot.values]
     start = ids[0] - slot.drawn[0] if slot.drawn is not None else None
@@ -183,9 +183,9 @@ def _statements(
     keys = sort_keys(variant.order) if variant.order is not None else []
     numbered = dict(terms)
     offset = _offset(task, link, variant, origin)
-    by_number = offset is not None and task.sequences[0].name not in numbered
+    by_number = offset is not None and task.numbered[0].name not in numbered
     if offset is not None and by_number:
-        numbered[task.sequences[0].name] = row_number(keys, offset)
+        numbered[task.numbered[0].name] = row_number(keys, offset)
     for layout in layouts(task.slots, numbered, variant.draws):
         tail = order_by(keys, layout.select) if keys and layout.uses else None
         ordered = keys or not (layout.uses or by_number)
@@ -197,11 +197,11 @@ def _statements(
 def _offset(task: Task, link: Link, variant: Variant, origin: From) -> int | None:
     """What to add to the row's number to get the id; None where the ids have other gaps than the selection."""
     order = variant.order
-    if order is None or not task.sequences or None in task.sequences[0].values:
+    if order is None or not task.numbered or None in task.numbered[0].values:
         return None
-    ids = [int(value or 0) for value in task.sequences[0].values]
+    ids = [int(value or 0) for value in task.numbered[0].values]
     if not variant.conflict:
-        return ids[0] - 1 if _consecutive(task.sequences[0]) else None
+        return ids[0] - 1 if _consecutive(task.numbered[0]) else None
     chosen = _selected(task, link, origin)
     if chosen is None or not chosen[link.rows].all():
         return None

@@ -10,6 +10,7 @@ from psycopg import Error
 from emit.term import Prec, Term, raw
 from encoder.frame import State
 from encoder.insertion.model import InsertGoal, Sequences
+from encoder.insertion.spell import INTEGERS
 from scratch.catalog import ALWAYS, Column, Table
 from scratch.session import rows
 from stream.model import TableName, Value
@@ -47,6 +48,14 @@ class Slot:
     def in_step(self) -> bool:
         """Whether the sequence gives exactly the values, one draw a row."""
         return self.drawn is not None and self.drawn == tuple(range(len(self.drawn)))
+
+    @property
+    def counts(self) -> bool:
+        """Whether the values are whole numbers that rise by one from row to row."""
+        if self.column.base not in INTEGERS or len(self.values) < 2 or None in self.values:
+            return False
+        first = int(self.values[0] or 0)
+        return all(int(value or 0) == first + place for place, value in enumerate(self.values))
 
     @property
     def explicit(self) -> bool:

@@ -69,6 +69,11 @@ class Task:
     def sequences(self) -> list[Slot]:
         return [slot for slot in self.slots if slot.sequence is not None]
 
+    @property
+    def numbered(self) -> list[Slot]:
+        """The slots that the rows' order may give values to: those of sequences, or a part of the key that counts."""
+        return self.sequences or [slot for slot in self.slots if slot.name in self.target.row_key and slot.counts][:1]
+
     def constants(self) -> dict[str, Term]:
         """A term for every column that holds one value in all rows."""
         return {

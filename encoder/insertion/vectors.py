@@ -72,6 +72,11 @@ def spell_rows(slots: Sequence[Slot], count: int, spell: Speller) -> list[Spelle
     return [Spelled((source,), terms) for source in _sources([bases[i] for i in used], names, count)]
 
 
+def counted(count: int) -> Spelled:
+    """`count` rows without any column that varies."""
+    return Spelled((Source("v", raw(f"generate_series(1,{count})"), ()),), {})
+
+
 def _bases(slots: Sequence[Slot], count: int) -> list[Base]:
     """Every distinct column, what is left of texts without their common ends, and the row's number."""
     found: dict[tuple[str, tuple[Value, ...]], Base] = {}

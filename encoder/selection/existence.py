@@ -169,8 +169,9 @@ class Existence:
         good, bad = pairs.weigh(side.good), pairs.weigh(side.bad)
         useful = side.useful(good, bad) | ((good == side.goods) & (good > 0))
         # Best first: hits most of the good, then fewest of the bad.
-        chosen = sorted(np.flatnonzero(useful).tolist(), key=lambda code: (-good[code], bad[code], code))
-        for code in chosen[:_PER_COLUMN]:
+        codes = np.flatnonzero(useful)
+        chosen = codes[np.lexsort((codes, bad[codes], -good[codes]))]
+        for code in chosen[:_PER_COLUMN].tolist():
             self._one_of(feature, [code], pairs.width, side)
         if not pairs.repeated or good.max(initial=0) >= side.goods:
             return

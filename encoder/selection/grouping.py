@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -64,12 +65,39 @@ class Subset:
 
 def dense(codes: Ints) -> Ints:
     """Codes without gaps, in the same order."""
-    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    if not codes.size:
+        return codes
+    least = int(codes.min())
+    width = int(codes.max()) - least + 1
+    if width > 8 * codes.size:
+        return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    used = np.zeros(width, dtype=np.bool_)
+    used[codes - least] = True
+    return (np.cumsum(used) - 1)[codes - least]
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was made of a frame, so that the families share it."""
+
+    singles: list[Groups] | None = None
+    groups: list[Groups] | None = None
+    orders: list[Order] | None = None
+
+
+_known: WeakKeyDictionary[Frame, _Known] = WeakKeyDictionary()
 
 
 def single_groups(frame: Frame) -> list[Groups]:
     """Every column of which several rows have one value, those that make the most groups first; texts also in
     lower case where that makes more rows equal."""
+    known = _known.setdefault(frame, _Known())
+    if known.singles is None:
+        known.singles = _single_groups(frame)
+    return known.singles
+
+
+def _single_groups(frame: Frame) -> list[Groups]:
     found = []
     for column in frame.table.columns:
         if column.base not in _UNGROUPED:
@@ -95,6 +123,13 @@ def _group(terms: tuple[Term, ...], names: tuple[str, ...], codes: Ints) -> Grou
 
 def all_groups(frame: Frame) -> list[Groups]:
     """The whole table, single columns, and pairs of columns (foreign keys before others)."""
+    known = _known.setdefault(frame, _Known())
+    if known.groups is None:
+        known.groups = _all_groups(frame)
+    return known.groups
+
+
+def _all_groups(frame: Frame) -> list[Groups]:
     whole = Groups((), (), np.zeros(frame.size, dtype=np.int64), np.ones(frame.size, dtype=np.bool_))
     singles = single_groups(frame)
     foreign = {name for key in frame.table.foreign_keys for name in key.columns}
@@ -111,6 +146,13 @@ def all_groups(frame: Frame) -> list[Groups]:
 
 def orders(frame: Frame) -> list[Order]:
     """The key, times, numbers and texts; what has ties also with the key to break them."""
+    known = _known.setdefault(frame, _Known())
+    if known.orders is None:
+        known.orders = _orders(frame)
+    return known.orders
+
+
+def _orders(frame: Frame) -> list[Order]:
     key = frame.table.row_key
     foreign = {name for link in frame.table.foreign_keys for name in link.columns}
     ranked = sorted(

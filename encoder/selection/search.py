@@ -81,15 +81,17 @@ def find_selections(
     keep: int = 8,
     extra_atoms: Sequence[MaskedAtom] = (),
     further: Callable[[], Sequence[MaskedAtom]] | None = None,
-    named: Callable[[], Sequence[Selection]] | None = None,
+    named: Callable[[int | None], Sequence[Selection]] | None = None,
 ) -> list[Selection]:
     """At most `keep` selections, the shortest first, of all rows in `labels.must` and none in `labels.must_not`.
 
     `extra_atoms` are conditions of other families with their rows; `further` gives more of them, and `named`
-    selections that name rows by their keys in other ways: both are asked only where what was found before leaves
+    selections that name rows by their keys in other ways, of less than so many bytes: both are asked only where what was found before leaves
     room for them.  A unit of the budget is about a thousand cells read.  Empty only where the table has no row
-    key and no condition tells the rows apart.
+    key and no condition tells the rows apart, and where there is no row to select.
     """
+    if not labels.must.any():
+        return []
     if not labels.must_not.any():
         return [Selection(((),), 0)]
     search = _Search(state, table, labels, budget, timezone, extra_atoms)
@@ -102,7 +104,7 @@ def find_selections(
         search.extra = [*extra_atoms, *further()]
         search.offer(search.conjunctions())
     if named is not None and search.leaves(_LEAST_NAMED):
-        search.offer([selection.terms for selection in named()])
+        search.offer([selection.terms for selection in named(search.bound)])
     if search.worthwhile:
         search.disjunctions()
     return search.found[:keep]

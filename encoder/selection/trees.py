@@ -27,6 +27,7 @@ from stream.model import TableName
 
 _TEXTS = frozenset({"text", "character varying"})
 _LENGTHS = 16  # different lengths of the values of a path
+_SAMPLE = 500  # values looked at before all are
 _BEST = 2  # subtrees of a kind that are offered
 _UNCOMPARABLE = frozenset({"json", "jsonb", "xml", "point", "bytea"})
 # Atoms that exclude less than this part of the rows never pay for their length.
@@ -300,9 +301,15 @@ def _path_parents(frame: Frame, column: str) -> Codes | None:
     lengths = sorted({len(text) for text in places}, reverse=True)
     if not 1 < len(lengths) <= _LENGTHS:
         return None
+
+    def above(text: str) -> int:
+        return next((places[text[:length]] for length in lengths if length < len(text) and text[:length] in places), -1)
+
+    # Of names, too, some begin with others; of paths most do, and of any some hundred of them.
+    some = list(places)[:: len(places) // _SAMPLE + 1]
+    if 4 * sum(above(text) >= 0 for text in some) < len(some):
+        return None
     parent = np.full(frame.size, -1, dtype=np.int32)
     for text, place in places.items():
-        prefixes = (text[:length] for length in lengths if length < len(text))
-        parent[place] = next((places[prefix] for prefix in prefixes if prefix in places), -1)
-    # Of names, too, some begin with others; of paths most do.
+        parent[place] = above(text)
     return parent if 2 * np.count_nonzero(parent >= 0) >= len(places) else None
