@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all demo test lint slow clean
+.PHONY: all check demo lint slow test clean
 
 all: test
 
@@ -25,6 +25,10 @@ test: $(BIN)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+# Byte counts of data/ against data/bytes.toml.
+check: $(BIN)/.ready
+	$(BIN)/tersql check data --effort low --timezone UTC
 
 lint: $(BIN)/.ready
 	$(BIN)/ruff check .

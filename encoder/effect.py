@@ -106,25 +106,30 @@ def effect_of(catalog: Catalog, changes: Iterable[RowChange]) -> Effect:
 
 
 def _take_pairs(
-    going: Counter[RowTuple], coming: list[RowTuple], before: Mapping[RowTuple, RowTuple]
+    going: Counter[RowTuple], coming: list[RowTuple], before: Mapping[RowTuple, Sequence[RowTuple]]
 ) -> list[tuple[RowTuple, RowTuple]]:
     """Takes out of `going` and `coming` the pairs that `before` knows."""
-    pairs = []
-    for row in [row for row in coming if row in before]:
-        if going[before[row]] > 0:
-            going[before[row]] -= 1
-            coming.remove(row)
-            pairs.append((before[row], row))
+    pairs: list[tuple[RowTuple, RowTuple]] = []
+    left: list[RowTuple] = []
+    for row in coming:
+        old = next((old for old in before.get(row, ()) if going[old] > 0), None)
+        if old is None:
+            left.append(row)
+        else:
+            going[old] -= 1
+            pairs.append((old, row))
+    coming[:] = left
     return pairs
 
 
 @dataclass(frozen=True)
 class Origins:
     """Where rows that come are from: by table and new row, the place of its first version in the stream,
-    and, where the key does not tell (it changed, or there is none), the row that it was before."""
+    and, where the key does not tell (it changed, or there is none), the row that it was before (several where
+    several became equal)."""
 
     places: Mapping[TableName, Mapping[RowTuple, int]] = field(default_factory=dict)
-    before: Mapping[TableName, Mapping[RowTuple, RowTuple]] = field(default_factory=dict)
+    before: Mapping[TableName, Mapping[RowTuple, Sequence[RowTuple]]] = field(default_factory=dict)
 
 
 def table_effects(catalog: Catalog, effect: Effect, origins: Origins | None = None) -> list[TableEffect]:
@@ -162,7 +167,7 @@ def stream_origins(catalog: Catalog, changes: Sequence[RowChange], twins: Collec
     """Origins of the rows that `changes` bring; `twins` are tables in which equal rows cannot be told apart."""
     first: dict[tuple[TableName, Key], tuple[int, RowTuple | None]] = {}
     places: dict[TableName, dict[RowTuple, int]] = {}
-    before: dict[TableName, dict[RowTuple, RowTuple]] = {}
+    before: dict[TableName, dict[RowTuple, list[RowTuple]]] = {}
     for place, change in enumerate(changes):
         if change.new is None:
             continue
@@ -176,7 +181,7 @@ def stream_origins(catalog: Catalog, changes: Sequence[RowChange], twins: Collec
         places.setdefault(change.table, {})[row] = origin[0]
         changed_key = origin[1] is not None and key_of(table, origin[1]) != key_of(table, row)
         if origin[1] is not None and changed_key and change.table not in twins:
-            before.setdefault(change.table, {})[row] = origin[1]
+            before.setdefault(change.table, {}).setdefault(row, []).append(origin[1])
     return Origins(places, before)
 
 

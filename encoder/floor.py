@@ -42,6 +42,11 @@ def _statements(context: Context, effect: TableEffect) -> Iterator[Sequence[Stat
         yield from ([statement] for statement in grouped)
     else:
         yield grouped
+    moved = [pair for pair in effect.updates if table.row_key and effect.key(pair[0]) != effect.key(pair[1])]
+    if moved:
+        # Rows that take each other's keys cannot be updated in just any order.
+        anew = TableEffect(table, updates=tuple(moved)).anew()
+        yield [*literals.delete_rows(table, anew.deletes, None, zone), literals.insert_rows(table, anew.inserts, zone)]
     search = UpdateSearch(context, [], effect)
     whole = search.whole()
     for group in (whole, *(group for family in search.clusters(whole) for group in family)):

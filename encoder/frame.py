@@ -101,6 +101,23 @@ class Frame:
         """Row key → row; of several equal rows without a key the last one."""
         return {key: place for place, key in enumerate(self.keys)}
 
+    @cached_property
+    def scan(self) -> NDArray[np.int64]:
+        """For every row its place in a scan of the whole table, the order in which a statement without ORDER BY
+        most likely reads it."""
+        query = f"SELECT row_number() OVER (ORDER BY tableoid, ctid) FROM {table_sql(self.table.name)}{self._order}"
+        (places,) = columns(self.state.session, query) or ([],)
+        return np.array([int(place or 0) for place in places], dtype=np.int64)
+
+    @property
+    def _order(self) -> str:
+        order = ", ".join(identifier_sql(name) for name in self.table.row_key)
+        if not order:
+            order = ", ".join(
+                f'{identifier_sql(c.name)}::text COLLATE "C"' for c in self.table.columns
+            )
+        return f" ORDER BY {order}" if order else ""
+
     def parent(self, key: ForeignKey) -> Codes:
         """For every row the row of `key.target` that it refers to, -1 for none."""
         target = self.state.frame(key.target)
@@ -116,10 +133,7 @@ class Frame:
         if self.size * len(self.table.columns) <= _CELLS_AT_ONCE:
             wanted = [c.name for c in self.table.columns if c.name not in self._texts]
         listed = ", ".join(identifier_sql(name) for name in wanted)
-        order = ", ".join(identifier_sql(name) for name in self.table.row_key)
-        if not order:
-            order = ", ".join(f'{identifier_sql(c.name)}::text COLLATE "C"' for c in self.table.columns)
-        query = f"SELECT {listed} FROM {table_sql(self.table.name)}" + (f" ORDER BY {order}" if order else "")
+        query = f"SELECT {listed} FROM {table_sql(self.table.name)}{self._order}"
         shared: dict[str, str] = {}
         for name, texts in zip(wanted, columns(self.state.session, query), strict=True):
             # Equal texts share one string, which keeps wide tables small.
