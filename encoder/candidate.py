@@ -65,11 +65,11 @@ def footprint(catalog: Catalog, owed: Sequence[TableEffect], done: Effect) -> tu
     wanted = {effect.table.name: effect for effect in owed}
     covered: set[Element] = set()
     mend = Effect()
-    before: dict[TableName, dict[RowTuple, list[RowTuple]]] = {}
+    known: dict[TableName, dict[RowTuple, list[RowTuple]]] = {}
     for part in owed:
         for old_row, new_row in part.updates:
-            before.setdefault(part.table.name, {}).setdefault(new_row, []).append(old_row)
-    origins = Origins(before=before)
+            known.setdefault(part.table.name, {}).setdefault(new_row, []).append(old_row)
+    origins = Origins(before=known)
     for effect in table_effects(catalog, done, origins):
         name = effect.table.name
         want = wanted.get(name)

@@ -10,7 +10,7 @@ from encoder import literals
 from encoder.candidate import Candidate
 from encoder.context import Context
 from encoder.effect import TableEffect
-from encoder.proof import try_statements
+from encoder.proof import prove, try_statements
 from encoder.update import UpdateSearch
 from encoder.valuemap import value_map_updates
 
@@ -22,11 +22,14 @@ _MAPS = 2
 
 def floor_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:
     """Deletes by key, inserts by VALUES, updates grouped by equal change and joined to VALUES."""
-    made = (
-        try_statements(context, owed, [render(statement) for statement in statements], "literal")[0]
-        for statements in _statements(context, effect)
-    )
+    made = (_proved(context, owed, statements) for statements in _statements(context, effect))
     return [candidate for candidate in made if candidate is not None]
+
+
+def _proved(context: Context, owed: Sequence[TableEffect], statements: Sequence[Statement]) -> Candidate | None:
+    if len(statements) == 1:
+        return prove(context, owed, frozenset(), statements, "literal")
+    return try_statements(context, owed, [render(statement) for statement in statements], "literal")[0]
 
 
 def _statements(context: Context, effect: TableEffect) -> Iterator[Sequence[Statement]]:

@@ -106,7 +106,7 @@ class Frame:
         """For every row its place in a scan of the whole table, the order in which a statement without ORDER BY
         most likely reads it."""
         query = f"SELECT row_number() OVER (ORDER BY tableoid, ctid) FROM {table_sql(self.table.name)}{self._order}"
-        (places,) = columns(self.state.session, query) or ([],)
+        (places,) = columns(self.state.session, query)
         return np.array([int(place or 0) for place in places], dtype=np.int64)
 
     @property

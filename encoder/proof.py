@@ -12,6 +12,7 @@ from encoder.candidate import Candidate, Element, bytes_of, footprint
 from encoder.context import Context
 from encoder.effect import Effect, TableEffect, table_effects
 from encoder.literals import compact_floor
+from encoder.steady import is_steady, unindexed
 from encoder.trial import MAX_PLAN_COST
 from stream.model import TableName
 
@@ -37,21 +38,47 @@ def prove(
     """The shortest of `statements` that, when run here, settles all of `target` and harms nothing.
 
     Statements whose only fault is a little harm (a trigger's other timestamp, say) come with the
-    literal repair behind them, if nothing better is found.
+    literal repair behind them, if nothing better is found.  Where ids come from sequences, a statement that
+    does the same under any plan is preferred to a shorter one whose ids hang on the planner.
     """
     trees = {render(statement): statement for statement in statements}
     texts = sorted(trees, key=lambda text: (len(text.encode()), text))
     mended: Candidate | None = None
+    shaky: Candidate | None = None
     for text in texts[:tries]:
         candidate, exact = try_statements(context, owed, [text], kind)
         if candidate is None or not target <= candidate.covers:
             continue
         if exact:
             candidate = replace(candidate, tree=trees[text])
-            return candidate if mended is None or candidate.size <= mended.size else mended
-        if mended is None or candidate.size < mended.size:
+            if not candidate.sequences or is_steady(context, text):
+                return _shorter(candidate, mended)
+            steadied = _steadied(context, owed, target, candidate)
+            if steadied is not None:
+                return _shorter(steadied, mended)
+            shaky = shaky or candidate
+        elif mended is None or candidate.size < mended.size:
             mended = candidate
-    return mended
+    return _shorter(shaky, mended)
+
+
+def _shorter(first: Candidate | None, second: Candidate | None) -> Candidate | None:
+    found = [candidate for candidate in (first, second) if candidate is not None]
+    return min(found, key=lambda candidate: candidate.size, default=None)
+
+
+def _steadied(
+    context: Context, owed: Sequence[TableEffect], target: frozenset[Element], shaky: Candidate
+) -> Candidate | None:
+    """The same statement kept away from indexes, if that is exact and steady."""
+    tree = unindexed(context.catalog, shaky.tree) if shaky.tree is not None else None
+    if tree is None:
+        return None
+    text = render(tree)
+    candidate, exact = try_statements(context, owed, [text], shaky.kind)
+    if candidate is None or not exact or not target <= candidate.covers or not is_steady(context, text):
+        return None
+    return replace(candidate, tree=tree)
 
 
 def try_statements(

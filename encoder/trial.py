@@ -167,14 +167,19 @@ class Laboratory:
         self.refresh()
         return effect
 
-    def observe(self, statements: Sequence[str], *, constraints: bool = False) -> Effect | str:
+    def observe(
+        self, statements: Sequence[str], *, constraints: bool = False, settings: Sequence[str] = ()
+    ) -> Effect | str:
         """The whole effect of running `statements` here, or the server's error in one line.
 
-        With `constraints`, deferred ones are checked at the end as COMMIT would.
+        With `constraints`, deferred ones are checked at the end as COMMIT would; `settings` (`name=value`) hold
+        for this trial.
         """
         self.trials += 1
         try:
             with self.savepoint():
+                for setting in settings:
+                    self.session.execute(f"SET LOCAL {setting}".encode())
                 effect = self.run(statements)
                 if constraints and isinstance(effect, Effect):
                     self.session.execute(b"SET CONSTRAINTS ALL IMMEDIATE")

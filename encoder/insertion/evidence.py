@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoder.budget import Budget
-from encoder.frame import State, identifier_sql, table_sql
+from encoder.frame import Frame, State, identifier_sql, table_sql
 from encoder.insertion.model import DriverRows, Indexes
 from encoder.insertion.slots import Slot
-from encoder.insertion.spell import INT, TEXT, class_of
+from encoder.insertion.spell import INT, TEXT, class_of, common_ends
 from scratch import session as database
 from scratch.catalog import Column, Table
 from stream.model import TableName, Value
@@ -180,11 +180,12 @@ class _Finder:
 
     def matched(self, pool: DriverRows) -> Link | None:
         """One inserted row for each row of `pool`: matched by the columns that hold the same values equally often,
-        all together; beyond that in the order of the frame."""
+        all together, texts with a constant before or behind them too; beyond that in the order of a scan."""
         table, count = self.state.catalog[pool.table], len(self.slots[0].values) if self.slots else 0
         if len(pool.rows) != count or pool.cte is None:
             return None
-        frame, places = self.state.frame(table.name), pool.rows.tolist()
+        frame = self.state.frame(table.name)
+        places = pool.rows[np.argsort(frame.scan[pool.rows])].tolist()
         wanted: list[tuple[Value, ...]] = [()] * count
         given: list[tuple[Value, ...]] = [()] * count
         varying = [slot for slot in self.slots if not slot.constant]
@@ -192,8 +193,9 @@ class _Finder:
             same = [column.name for column in table.columns if compatible(column, slot.column)]
             for name in sorted(same, key=lambda name: (name != slot.name, len(name), name)):
                 texts = frame.texts(name)
-                left = [(*key, value) for key, value in zip(wanted, slot.values, strict=True)]
-                right = [(*key, texts[row]) for key, row in zip(given, places, strict=True)]
+                own = [texts[row] for row in places]
+                left = [(*key, value) for key, value in zip(wanted, _bared(slot.values, own), strict=True)]
+                right = [(*key, value) for key, value in zip(given, own, strict=True)]
                 if Counter(left) == Counter(right):
                     wanted, given = left, right
                     break
@@ -239,13 +241,13 @@ class _Finder:
         best: list[list[int]] = []
         for place, rows in enumerate(options):
             if len(rows) > 1:
-                scores = [sum(texts[row] == values[place] for values, texts in votes) for row in rows]
+                scores = [sum(_likeness(texts[row], values[place]) for values, texts in votes) for row in rows]
                 top = max(scores)
                 rows = [row for row, score in zip(rows, scores, strict=True) if score == top]
             best.append(rows)
         if all(len(rows) == 1 for rows in best):
             return [rows[0] for rows in best]
-        return self._by_group(table, best) or _in_turn(best)
+        return self._by_group(table, best) or _in_turn(best, frame)
 
     def _by_group(self, table: Table, options: list[list[int]]) -> list[int] | None:
         """The only choice whose rows all hold one value of some foreign key or short code."""
@@ -284,16 +286,45 @@ class _Finder:
         return left - (15 if pool is not None and pool.cte else 0)
 
 
-def _in_turn(options: list[list[int]]) -> list[int] | None:
-    """Equal choices are taken in turn, where there are as many rows as choices."""
+def _likeness(source: Value, value: Value) -> float:
+    """How much speaks for `value` having been made from `source`: equal, or how much of it is that."""
+    if source == value:
+        return 1.0
+    if not source or not value or source not in value:
+        return 0.0
+    return 0.5 * len(source) / len(value)
+
+
+def _bared(values: Sequence[Value], sources: Sequence[Value]) -> Sequence[Value]:
+    """`values` without the constant text before and behind that `sources`, in another order, have been given; as they
+    are where there is none."""
+    texts = [value for value in values if value is not None]
+    given = [source for source in sources if source is not None]
+    if not texts or len(texts) != len(values) or len(given) != len(values):
+        return values
+    more, rest = divmod(sum(map(len, texts)) - sum(map(len, given)), len(texts))
+    if rest or not 0 < more <= min(map(len, texts)):
+        return values
+    wanted = Counter(given)
+    start, end = common_ends(texts)
+    for before in range(min(more, start) + 1):
+        if more - before <= end:
+            bare = [text[before : len(text) - (more - before)] for text in texts]
+            if Counter(bare) == wanted:
+                return bare
+    return values
+
+
+def _in_turn(options: list[list[int]], frame: Frame) -> list[int] | None:
+    """Equal choices are taken in the order of a scan, where there are as many rows as choices."""
     taken: dict[tuple[int, ...], int] = {}
     found = []
     for rows in options:
-        key = tuple(rows)
+        key = tuple(sorted(rows, key=frame.scan.__getitem__))
         place = taken.get(key, 0)
         if place >= len(rows):
             return None
-        found.append(rows[place])
+        found.append(key[place])
         taken[key] = place + 1
     return found if all(taken[key] == len(key) for key in taken) else None
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from emit.render import render
 from emit.term import Query, Term, ref
+from encoder.frame import Frame
 from encoder.insertion.conflicts import by_gaps, passed_over
 from encoder.insertion.evidence import Link
 from encoder.insertion.layout import layouts
@@ -22,6 +23,8 @@ from scratch.session import rows
 from stream.model import Value
 
 _MAX_ORDERS = 3
+# A constant of so many bytes may well be said more shortly by a column of the source.
+_LONG = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +102,11 @@ def _plain(task: Task, slot: Slot) -> dict[str, Term]:
 
 
 def _constant(task: Task, link: Link, slot: Slot) -> Term:
-    """The constant, or a column of the source that holds it, whichever is shorter."""
+    """The constant, or what the source says more shortly: a column that holds it, a simple function of one."""
     term = task.spell.top(slot.values[0], slot.column)
-    column = link.equal.get(slot.name)
-    if column is not None and len(column.encode()) < len(render(term).encode()):
-        return ref((), column)
-    return term
+    size = len(render(term).encode())
+    simple = task.simple(link, slot) if slot.name in link.equal or size > _LONG else None
+    return simple.term if simple is not None and not simple.paths and simple.size < size else term
 
 
 def _selections(task: Task, link: Link, labels: Labels) -> list[Selection]:
@@ -136,7 +138,7 @@ def _variants(task: Task, link: Link, terms: Mapping[str, Term]) -> Iterator[Var
         return
     explained = all(slot.name in terms for slot in drawing)
     in_step = all(slot.in_step for slot in drawing)
-    ranked = [*orders(task.state, link.table, link.rows)[:_MAX_ORDERS], *_as_stored(link, frame.size)]
+    ranked = [*orders(task.state, link.table, link.rows)[:_MAX_ORDERS], *_as_stored(link, frame)]
     if in_step or _consecutive(drawing[0]):
         for order in ranked:
             yield Variant(strict, order, False, in_step)
@@ -149,10 +151,10 @@ def _variants(task: Task, link: Link, terms: Mapping[str, Term]) -> Iterator[Var
             yield Variant(loose, None, True, False)
 
 
-def _as_stored(link: Link, size: int) -> list[Order]:
-    """The order of a plain scan of a table that was filled in the order of its key, if it is that of the stream."""
-    rises = bool((np.diff(link.rows) > 0).all())
-    return [Order((), np.arange(size, dtype=np.int64))] if rises else []
+def _as_stored(link: Link, frame: Frame) -> list[Order]:
+    """The order of a plain scan of the table, if it is that of the stream."""
+    scan = frame.scan
+    return [Order((), scan)] if bool((np.diff(scan[link.rows]) > 0).all()) else []
 
 
 def _consecutive(slot: Slot) -> bool:

@@ -126,3 +126,14 @@ def cell(value: Value, kind: str, *, first: bool = True) -> str:
     if kind in (INT, NUMBER):
         return value
     return literal(value, kind, context="bare") if first else quote(input_text(value, kind))
+
+
+def common_ends(texts: Sequence[str]) -> tuple[int, int]:
+    """How many characters all texts share at their start and, beyond those in the shortest, at their end."""
+    low, high = min(texts), max(texts)
+    shortest = min(map(len, texts))
+    start = next((i for i in range(shortest) if low[i] != high[i]), shortest)
+    turned = [text[start:][::-1] for text in texts]
+    low, high = min(turned), max(turned)
+    room = shortest - start
+    return start, next((i for i in range(room) if low[i] != high[i]), room)

@@ -15,7 +15,7 @@ from emit.literal import quote
 from emit.term import Query, Source, Term, raw, ref
 from encoder.insertion.derive import Derived, derive, size_of
 from encoder.insertion.slots import Slot
-from encoder.insertion.spell import BOOL, INT, NUMBER, TEXT, Speller, array, cell, class_of, kinds_of
+from encoder.insertion.spell import BOOL, INT, NUMBER, TEXT, Speller, array, cell, class_of, common_ends, kinds_of
 from stream.model import Value
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -95,7 +95,7 @@ def _bases(slots: Sequence[Slot], count: int) -> list[Base]:
     for slot in slots:
         if class_of(slot.column) == TEXT and None not in slot.values:
             texts = [value or "" for value in slot.values]
-            start, end = _common_ends(texts)
+            start, end = common_ends(texts)
             if start + end > 4 and count > 1:
                 add(tuple(text[start : len(text) - end] for text in texts), TEXT)
                 digits = tuple(text[start : len(text) - end] for text in texts)
@@ -108,17 +108,6 @@ def _bases(slots: Sequence[Slot], count: int) -> list[Base]:
         for first in (0, 1):
             add(tuple(str(first + place) for place in range(count)), INT)
     return list(found.values())
-
-
-def _common_ends(texts: Sequence[str]) -> tuple[int, int]:
-    """How many characters all texts share at their start and, beyond those, at their end."""
-    low, high = min(texts), max(texts)
-    shortest = min(map(len, texts))
-    start = next((i for i in range(shortest) if low[i] != high[i]), shortest)
-    turned = [text[start:][::-1] for text in texts]
-    low, high = min(turned), max(turned)
-    room = shortest - start
-    return start, next((i for i in range(room) if low[i] != high[i]), room)
 
 
 def _repeated(texts: Sequence[str]) -> list[str]:

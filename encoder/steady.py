@@ -1,0 +1,72 @@
+"""Statements whose effect must not hang on the planner's choice.
+
+Ids from a sequence go to rows in the order in which a plan happens to visit them, in a trigger as in an
+INSERT without ORDER BY.  A statement is steady if it has the same effect under plans of other kinds; one that
+is not can often be made so by keeping its condition on the key away from the index, so that rows come in the
+order of the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from emit.literal import table_name
+from emit.term import Delete, Part, Ref, Statement, Term, Update
+from encoder.context import Context
+from encoder.effect import Effect
+from scratch.catalog import Catalog
+
+_OTHER_PLANS: tuple[tuple[str, ...], ...] = (
+    ("enable_seqscan=off",),
+    ("enable_indexscan=off", "enable_bitmapscan=off", "enable_indexonlyscan=off"),
+    ("enable_hashjoin=off", "enable_hashagg=off"),
+    ("enable_nestloop=off", "enable_sort=off"),
+)
+_INTEGERS = frozenset({"smallint", "integer", "bigint"})
+_TEXTS = frozenset({"text", "character varying"})
+# What may stand after an operand of + or ||, neither taking it apart nor being taken in.
+_LOOSER = ("IN(", "NOT IN(", "=", "<", ">", "BETWEEN", "AND", "OR")
+
+
+def is_steady(context: Context, text: str) -> bool:
+    """Whether `text` does the same under every kind of plan that can be asked for."""
+    usual = context.lab.observe([text])
+    if not isinstance(usual, Effect):
+        return False
+    return all(_does(context, text, plan, usual) for plan in _OTHER_PLANS)
+
+
+def _does(context: Context, text: str, plan: tuple[str, ...], usual: Effect) -> bool:
+    done = context.lab.observe([text], settings=plan)
+    return isinstance(done, Effect) and not usual.minus(done)
+
+
+def unindexed(catalog: Catalog, statement: Statement) -> Statement | None:
+    """`statement` with the target's columns in its WHERE as expressions that no index is on; None where
+    there is nothing to change."""
+    if not isinstance(statement, Update | Delete) or statement.where is None:
+        return None
+    spelled = statement.target.text
+    table = next((table for table in catalog.tables.values() if table_name(*table.name) == spelled), None)
+    columns = table.by_name if table is not None else {}
+    parts: list[Part] = []
+    changed = False
+    for place, part in enumerate(statement.where.parts):
+        neutral = None
+        if isinstance(part, Ref) and part.key == () and part.column in columns:
+            base = columns[part.column].base
+            neutral = "+0" if base in _INTEGERS else "||''" if base in _TEXTS else None
+        following = statement.where.parts[place + 1] if place + 1 < len(statement.where.parts) else "AND"
+        before = statement.where.parts[place - 1] if place else "AND"
+        if neutral is None or not _is_loose(following) or not _is_loose(before, ending=True):
+            parts.append(part)
+        else:
+            parts += [part, neutral]
+            changed = True
+    return replace(statement, where=Term(tuple(parts), statement.where.prec)) if changed else None
+
+
+def _is_loose(part: Part, *, ending: bool = False) -> bool:
+    if not isinstance(part, str):
+        return False
+    return part.endswith(("AND", "OR", "(", ",")) if ending else part.startswith(_LOOSER)
