@@ -115,10 +115,7 @@ def _fraction(ones: int, count: int) -> tuple[int, int] | None:
     if not 0 < ones < count:
         return None
     choices = [
-        (part, total)
-        for total in range(2, 100)
-        for part in range(1, total)
-        if min(part, total - part) * BASE >= total
+        (part, total) for total in range(2, 100) for part in range(1, total) if min(part, total - part) * BASE >= total
     ]
     return min(choices, key=lambda choice: (_coded_size(ones, count, *choice), choice))
 

@@ -20,6 +20,7 @@ from encoder.guard import guarded
 from encoder.insert import insert_candidates
 from encoder.sharing import shared_candidates
 from encoder.update import update_candidates
+from encoder.upsert import upsert_candidates
 from solver.problem import Budget as SolverBudget
 from solver.problem import Candidate as Choice
 from solver.problem import CoverProblem, NoSolution
@@ -61,7 +62,7 @@ def block_candidates(context: Context, owed: Effect, origins: Origins) -> tuple[
         found += floor_candidates(context, parts, part)
         if context.late:
             continue
-        for search in (delete_candidates, update_candidates, insert_candidates):
+        for search in (delete_candidates, update_candidates, insert_candidates, upsert_candidates):
             what = f"{search.__name__} of {part.table.name}"
             found += guarded(context.lab.session, what, partial(search, context, parts, part))
     found += guarded(context.lab.session, "shared selections", partial(shared_candidates, context, parts, found))

@@ -57,9 +57,7 @@ def drivers(parts: Sequence[TableEffect], found: Sequence[Candidate]) -> Iterato
             if not returned:
                 continue
             whole = frozenset(e for e in elements([part]) if e[1] == kind)
-            fits = [
-                c for c in found if isinstance(c.tree, operation) and whole <= c.covers and _can_return(c.tree)
-            ]
+            fits = [c for c in found if isinstance(c.tree, operation) and whole <= c.covers and _can_return(c.tree)]
             best = min(fits, key=lambda c: (c.size, c.statements), default=None)
             if best is not None:
                 yield Driver(best, part, before, returned)
@@ -105,9 +103,13 @@ def reading(context: Context, driver: Driver) -> Iterator[tuple[Context, DriverR
         keys = _returned(context, driver)
         state = context.state.successor(changed)
         found = None if keys is None else _at(state.frame(driver.table.name), keys)
-        yield None if found is None else (
-            replace(context, state=state),
-            DriverRows(driver.table.name, found, None, CTE),
+        yield (
+            None
+            if found is None
+            else (
+                replace(context, state=state),
+                DriverRows(driver.table.name, found, None, CTE),
+            )
         )
     lab.stand(standing)
 

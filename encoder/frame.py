@@ -113,9 +113,7 @@ class Frame:
     def _order(self) -> str:
         order = ", ".join(identifier_sql(name) for name in self.table.row_key)
         if not order:
-            order = ", ".join(
-                f'{identifier_sql(c.name)}::text COLLATE "C"' for c in self.table.columns
-            )
+            order = ", ".join(f'{identifier_sql(c.name)}::text COLLATE "C"' for c in self.table.columns)
         return f" ORDER BY {order}" if order else ""
 
     def parent(self, key: ForeignKey) -> Codes:

@@ -12,7 +12,7 @@ from encoder.candidate import Candidate, Element, bytes_of, footprint
 from encoder.context import Context
 from encoder.effect import Effect, TableEffect, table_effects
 from encoder.literals import compact_floor
-from encoder.steady import is_steady, unindexed
+from encoder.steady import is_steady, is_unordered_join, order_matters, unindexed
 from encoder.trial import MAX_PLAN_COST
 from stream.model import TableName
 
@@ -33,7 +33,7 @@ def prove(
     statements: Iterable[Statement],
     kind: str,
     *,
-    tries: int = 6,
+    tries: int = 8,
 ) -> Candidate | None:
     """The shortest of `statements` that, when run here, settles all of `target` and harms nothing.
 
@@ -51,7 +51,8 @@ def prove(
             continue
         if exact:
             candidate = replace(candidate, tree=trees[text])
-            if not candidate.sequences or is_steady(context, text):
+            ordered = not (candidate.sequences or order_matters(text))
+            if ordered or (not is_unordered_join(trees[text]) and is_steady(context, text)):
                 return _shorter(candidate, mended)
             steadied = _steadied(context, owed, target, candidate)
             if steadied is not None:

@@ -58,12 +58,19 @@ def row_set_atoms(
 
 
 def row_set_selections(
-    frame: Frame, labels: Labels, timezone: str | None, *, within: Sequence[MaskedAtom] = (), keep: int = 4,
+    frame: Frame,
+    labels: Labels,
+    timezone: str | None,
+    *,
+    within: Sequence[MaskedAtom] = (),
+    keep: int = 4,
     bound: int | None = None,
 ) -> list[Selection]:
     """The same as selections; also beside each condition of `within` that holds for all rows to select, so that
     fewer rows are left to tell apart.  Sizes are without what joins cost."""
-    found = [Selection(((atom,),), atom.size) for atom in row_set_atoms(frame, labels, timezone, keep=keep, bound=bound)]
+    found = [
+        Selection(((atom,),), atom.size) for atom in row_set_atoms(frame, labels, timezone, keep=keep, bound=bound)
+    ]
     for masked in within:
         if not masked.holds[labels.must].all():
             continue

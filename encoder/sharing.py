@@ -186,9 +186,7 @@ def _following_updates(
             yield _Follower(build, link.returns, group.elements(part))
 
 
-def _joined(
-    driver: Driver, link: _Link, where: Where, names: Mapping[str, str]
-) -> tuple[tuple[Source, ...], Term]:
+def _joined(driver: Driver, link: _Link, where: Where, names: Mapping[str, str]) -> tuple[tuple[Source, ...], Term]:
     """Sources and condition of a follower; without `names`, `d` has all columns of the driver's table."""
     columns = tuple(names.values()) or tuple(column.name for column in driver.table.columns)
     condition = link.condition(names)

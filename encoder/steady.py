@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from emit.literal import table_name
-from emit.term import Delete, Part, Ref, Statement, Term, Update
+from emit.render import render
+from emit.term import Delete, Insert, Part, Query, Ref, Statement, Term, Update
 from encoder.context import Context
 from encoder.effect import Effect
 from scratch.catalog import Catalog
@@ -26,6 +27,20 @@ _INTEGERS = frozenset({"smallint", "integer", "bigint"})
 _TEXTS = frozenset({"text", "character varying"})
 # What may stand after an operand of + or ||, neither taking it apart nor being taken in.
 _LOOSER = ("IN(", "NOT IN(", "=", "<", ">", "BETWEEN", "AND", "OR")
+
+
+def order_matters(text: str) -> bool:
+    """Whether a statement that moves no sequence may still depend on the order in which it meets rows."""
+    return "OVER(" in text or "LIMIT" in text or "string_agg(" in text or "array_agg(" in text
+
+
+def is_unordered_join(tree: Statement) -> bool:
+    """Whether rows are inserted from a join that states no order: which side leads is the planner's choice, by
+    statistics that the replaying database may not have."""
+    rows = tree.rows if isinstance(tree, Insert) else None
+    if not isinstance(rows, Query) or len(rows.sources) < 2:
+        return False
+    return "ORDER BY" not in render(rows)
 
 
 def is_steady(context: Context, text: str) -> bool:

@@ -205,7 +205,12 @@ def _initdb(bin_dir: Path, data: Path, account: _Account) -> None:
     else:
         command += ["--locale=C.UTF-8"]
     done = subprocess.run(
-        command, capture_output=True, text=True, cwd="/", check=False, **account.popen_args()  # type: ignore[call-overload]
+        command,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        check=False,
+        **account.popen_args(),  # type: ignore[call-overload]
     )
     if done.returncode != 0:
         last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
@@ -215,9 +220,7 @@ def _initdb(bin_dir: Path, data: Path, account: _Account) -> None:
 
 
 def _major_version(bin_dir: Path) -> int:
-    text = subprocess.run(
-        [str(bin_dir / "postgres"), "--version"], capture_output=True, text=True, check=True
-    ).stdout
+    text = subprocess.run([str(bin_dir / "postgres"), "--version"], capture_output=True, text=True, check=True).stdout
     return int(text.split()[2].split(".")[0])
 
 

@@ -63,9 +63,7 @@ class BlockSolution:
     bound: int
 
 
-def solve_blocks(
-    problem: BlockProblem, *, budget: Budget, strategy: Strategy | None = None
-) -> BlockSolution:
+def solve_blocks(problem: BlockProblem, *, budget: Budget, strategy: Strategy | None = None) -> BlockSolution:
     """Solves every interval within `budget` each, and takes the cheapest partition of them.
 
     Raises NoSolution when the intervals that have a cover do not add up.

@@ -87,9 +87,7 @@ def load_solution(text: str) -> Solution:
     """Reads what `dump_solution` writes; raises ValueError, in one line, on anything else."""
     data = _load(text, "cover-solution")
     try:
-        return Solution(
-            tuple(map(int, data["chosen"])), int(data["cost"]), int(data["bound"]), str(data["method"])
-        )
+        return Solution(tuple(map(int, data["chosen"])), int(data["cost"]), int(data["bound"]), str(data["method"]))
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a solution: {error!r}") from None
 

@@ -86,17 +86,11 @@ def _model(problem: CoverProblem, integer: bool) -> tuple[mathopt.Model, list[ma
     return model, used
 
 
-def _add_order(
-    model: mathopt.Model, problem: CoverProblem, used: list[mathopt.Variable], integer: bool
-) -> None:
+def _add_order(model: mathopt.Model, problem: CoverProblem, used: list[mathopt.Variable], integer: bool) -> None:
     """Precedence and repairs by places (Miller, Tucker and Zemlin 1960), where a cycle is possible."""
     component = cycles(order_arcs(problem, set(range(len(used)))))
     size = Counter(component)
-    place = {
-        c: model.add_variable(lb=0, ub=size[number] - 1)
-        for c, number in enumerate(component)
-        if size[number] > 1
-    }
+    place = {c: model.add_variable(lb=0, ub=size[number] - 1) for c, number in enumerate(component) if size[number] > 1}
     for a, b in sorted(problem.precedence):
         if component[a] == component[b]:
             slack = size[component[a]] * (2 - used[a] - used[b])

@@ -103,9 +103,7 @@ def best_covers(
     )
     search.run(max_atoms)
     return [
-        CoverSolution(
-            atoms, tuple(np.flatnonzero(~covered[list(atoms)].any(axis=0)).tolist()), cost - joiner_cost
-        )
+        CoverSolution(atoms, tuple(np.flatnonzero(~covered[list(atoms)].any(axis=0)).tolist()), cost - joiner_cost)
         for cost, atoms in search.pool
     ]
 

@@ -69,6 +69,4 @@ def update(table: TableName, old: Row, new: Mapping[str, Value], line: int) -> R
 
 
 def refuse_truncate(line: int, tables: str) -> StreamError:
-    return StreamError(
-        line, f"TRUNCATE of {tables} is not replayable (the rules allow only INSERT, UPDATE, DELETE)"
-    )
+    return StreamError(line, f"TRUNCATE of {tables} is not replayable (the rules allow only INSERT, UPDATE, DELETE)")

@@ -121,9 +121,7 @@ def _run(dsn: str, script: str) -> None:
             raise CaptureError("the script ends inside a transaction: its COMMIT is missing")
 
 
-def _changes(
-    session: psycopg.Connection, slot: str, publication: str, consume: bool
-) -> Iterator[Transaction]:
+def _changes(session: psycopg.Connection, slot: str, publication: str, consume: bool) -> Iterator[Transaction]:
     query = sql.SQL(
         "SELECT data FROM {}(%s, NULL, NULL, 'proto_version', '1', 'publication_names', quote_ident(%s))"
     ).format(sql.Identifier(_READ[consume]))

@@ -145,9 +145,7 @@ def _tuple(message: _Message, relation: _Relation) -> dict[str, Value]:
         elif kind == b"n":
             row[name] = None
         elif kind != b"u":  # u: an unchanged TOAST value, not sent
-            raise StreamError(
-                message.line, f"value of column {name} of {relation.table} is of kind {kind!r}, not text"
-            )
+            raise StreamError(message.line, f"value of column {name} of {relation.table} is of kind {kind!r}, not text")
     return row
 
 

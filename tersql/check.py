@@ -175,9 +175,7 @@ def read_record(path: Path) -> dict[tuple[str, str], Entry]:
         return {}
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        return {
-            (name, effort): _entry(entry) for name, efforts in data.items() for effort, entry in efforts.items()
-        }
+        return {(name, effort): _entry(entry) for name, efforts in data.items() for effort, entry in efforts.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is no record of bytes: {error}") from error
 

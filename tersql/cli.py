@@ -85,7 +85,14 @@ def _one_line_errors() -> Iterator[None]:
     try:
         yield
     except (
-        StreamError, ScratchError, CaptureError, InputError, NotReplayable, InternalError, LexError, _Failure
+        StreamError,
+        ScratchError,
+        CaptureError,
+        InputError,
+        NotReplayable,
+        InternalError,
+        LexError,
+        _Failure,
     ) as error:
         _fail(str(error))
     except OSError as error:
@@ -316,9 +323,9 @@ def compare(
 @app.command()
 def check(
     paths: Annotated[list[Path] | None, typer.Argument(help="Workloads, or folders of them; default data.")] = None,
-    record: Annotated[
-        Path, typer.Option(metavar="FILE.toml", help="The record to compare with.")
-    ] = Path("data/bytes.toml"),
+    record: Annotated[Path, typer.Option(metavar="FILE.toml", help="The record to compare with.")] = Path(
+        "data/bytes.toml"
+    ),
     update: Annotated[bool, typer.Option("--update", help="Write what is found into the record.")] = False,
     effort: EffortName = "default",
     jobs: Jobs = DEFAULT_JOBS,
@@ -337,9 +344,7 @@ def check(
         if update:
             require_writable(record)
         with show.progress("searching") as progress:
-            options = Options(
-                effort=effort, time_limit=time_limit, jobs=jobs, timezone=timezone, progress=progress
-            )
+            options = Options(effort=effort, time_limit=time_limit, jobs=jobs, timezone=timezone, progress=progress)
             report = run_check(paths or [Path("data")], record, update=update, scratch=scratch, options=options)
         print(report, flush=True)
     raise typer.Exit(0 if report.good else 1)

@@ -268,9 +268,7 @@ def _rows(effect: TableEffect) -> Iterator[RowStory]:
         yield RowStory(table.name, Op.INSERT, *_whole(table, row, coming=True))
     for before, after in effect.updates:
         cells = tuple(
-            (column.name, old, new)
-            for column, old, new in zip(table.stored, before, after, strict=True)
-            if old != new
+            (column.name, old, new) for column, old, new in zip(table.stored, before, after, strict=True) if old != new
         )
         yield RowStory(table.name, Op.UPDATE, _key(table, before), cells)
     for row in effect.deletes:

@@ -41,6 +41,7 @@ def effort(level: str, transactions: int) -> Effort:
     scale = EFFORTS[level]
     return Effort(scale, scale * max(_LEAST_ALLOWANCE, _ALLOWANCE / max(1, transactions)))
 
+
 # What is kept of the time limit for the last pass.
 _SEARCH_SHARE = 0.8
 

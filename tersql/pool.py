@@ -105,9 +105,7 @@ class Pool:
 
 
 class _Run:
-    def __init__(
-        self, workers: list[_Worker], place: Workspace, task: Task, total: int, deadline: Deadline
-    ) -> None:
+    def __init__(self, workers: list[_Worker], place: Workspace, task: Task, total: int, deadline: Deadline) -> None:
         self._workers = workers
         self._place = place
         self._task = replace(task, memory=max(_LEAST_MEMORY, _MEMORY // max(len(workers), 1)))

@@ -45,9 +45,7 @@ def _identities(catalog: Catalog, lab: Laboratory, change: RowChange) -> Iterato
             yield f"{name} is GENERATED ALWAYS AS IDENTITY, so no UPDATE can set it to {value}"
 
 
-def _first_trouble(
-    catalog: Catalog, lab: Laboratory, transaction: Transaction, timezone: str | None
-) -> str | None:
+def _first_trouble(catalog: Catalog, lab: Laboratory, transaction: Transaction, timezone: str | None) -> str | None:
     """Where the plainest script goes wrong: the statement that fails, or the first table that comes out wrong."""
     statements = starter(catalog, transaction.changes, timezone)
     standing = lab.sequences()
@@ -63,8 +61,6 @@ def _first_trouble(
     left = effect_of(catalog, transaction.changes).minus(done)
     for table in sorted(left.tables):
         row, count = min(left.tables[table].items(), key=lambda item: [value or "" for value in item[0]])
-        cells = ", ".join(
-            f"{column.name}={value}" for column, value in zip(catalog[table].stored, row, strict=True)
-        )
+        cells = ", ".join(f"{column.name}={value}" for column, value in zip(catalog[table].stored, row, strict=True))
         return f"literal statements leave {table} {'without' if count > 0 else 'with'} the row ({cells[:200]})"
     return None

@@ -46,9 +46,7 @@ class Sample:
         found = self.solved(strategy, timezone)
         place = Workspace(self.server.dsn(), self.template)
         result = finished(place, self.stream, found, timezone)
-        report = verify(
-            result.script, open_stream(self.stream), self.server.dsn(), self.template, timezone=timezone
-        )
+        report = verify(result.script, open_stream(self.stream), self.server.dsn(), self.template, timezone=timezone)
         assert report.exact, (report, result.script)
         assert report.transactions == len(found)
         assert result.faults == (), result.faults

@@ -75,9 +75,7 @@ class Bed:
         return Labels(must, ~must)
 
     def find(self, table: TableName, labels: Labels, extra: tuple[MaskedAtom, ...] = ()) -> list[Selection]:
-        return find_selections(
-            self.state, table, labels, budget=Budget(100_000), timezone="UTC", extra_atoms=extra
-        )
+        return find_selections(self.state, table, labels, budget=Budget(100_000), timezone="UTC", extra_atoms=extra)
 
     def statements(self, table: TableName, selection: Selection) -> list[str]:
         """A DELETE for every way to say the selection, shortest first."""

@@ -104,20 +104,17 @@ PLANTED = [
     "INSERT INTO club_tags SELECT id,7 FROM club",
     "INSERT INTO club_tags SELECT id,2 FROM club ON CONFLICT DO NOTHING",
     "INSERT INTO membership(club_id,person_id)SELECT 7,id FROM person WHERE city_id=5 ORDER BY 2",
-    "INSERT INTO membership(club_id,person_id,role)SELECT 7,id,'guest'FROM person WHERE city_id=5 "
-    "ORDER BY id DESC",
+    "INSERT INTO membership(club_id,person_id,role)SELECT 7,id,'guest'FROM person WHERE city_id=5 ORDER BY id DESC",
     "INSERT INTO membership(club_id,person_id)SELECT 3,id FROM person WHERE city_id=12 ORDER BY 2 "
     "ON CONFLICT DO NOTHING",
     "INSERT INTO membership SELECT row_number()OVER(ORDER BY id)+900,7,id FROM person WHERE city_id=5",
     "INSERT INTO membership SELECT id+1000,7,id FROM person WHERE city_id=5",
     "INSERT INTO notice(kind,body,person_id)SELECT'moved',name,id FROM person WHERE city_id=8 ORDER BY 3",
-    "INSERT INTO notice(kind,body,person_id,seen)SELECT'moved',email,id,active FROM person WHERE city_id=8 "
-    "ORDER BY 3",
+    "INSERT INTO notice(kind,body,person_id,seen)SELECT'moved',email,id,active FROM person WHERE city_id=8 ORDER BY 3",
     "INSERT INTO archive SELECT id,person_id,kind,amount FROM payment WHERE kind='gift'",
     "INSERT INTO payment(person_id,day,kind,amount)SELECT person_id,'2024-3-1',kind,amount FROM payment "
     "WHERE day='2024-1-5'ORDER BY id",
-    "INSERT INTO membership(club_id,person_id,role)SELECT 9,person_id,role FROM membership WHERE club_id=2 "
-    "ORDER BY 2",
+    "INSERT INTO membership(club_id,person_id,role)SELECT 9,person_id,role FROM membership WHERE club_id=2 ORDER BY 2",
     "INSERT INTO club(title,slug,city_id)SELECT name,lower(name),id FROM city WHERE country='NO'ORDER BY 3",
     "INSERT INTO notice(kind,body,person_id)SELECT'club',title,p.id FROM club c,person p "
     "WHERE p.city_id=c.city_id AND c.id<6 ORDER BY 3",

@@ -24,9 +24,10 @@ ITEM = TableName("public", "item")
 
 @pytest.fixture(scope="module")
 def bed(server: Server) -> Iterator[Bed]:
-    with cloned(server.dsn(), "template0", "selection_lower"), connect(
-        with_database(server.dsn(), "selection_lower")
-    ) as session:
+    with (
+        cloned(server.dsn(), "template0", "selection_lower"),
+        connect(with_database(server.dsn(), "selection_lower")) as session,
+    ):
         session.execute(SCHEMA.encode())
         yield Bed(session)
 
@@ -106,9 +107,7 @@ def test_a_key_that_is_a_reference_itself_is_skipped(bed: Bed) -> None:
 def test_composite_keys(bed: Bed) -> None:
     place = path(bed.catalog, "item", "place_region")
     chosen = selection(((op(ref(place, "name"), "~", raw("'-2'")), place),))
-    statements = same(
-        bed, chosen, "WHERE(place_region,place_nr)IN(SELECT region_id,nr FROM place WHERE name~'-2')", 2
-    )
+    statements = same(bed, chosen, "WHERE(place_region,place_nr)IN(SELECT region_id,nr FROM place WHERE name~'-2')", 2)
     assert (
         "DELETE FROM item WHERE(place_region,place_nr)IN(SELECT region_id,nr FROM place WHERE name~'-2')" in statements
     )

@@ -26,9 +26,10 @@ PERSON = TableName("public", "person")
 
 @pytest.fixture(scope="module")
 def bed(server: Server) -> Iterator[Bed]:
-    with cloned(server.dsn(), "template0", "selection_search"), connect(
-        with_database(server.dsn(), "selection_search")
-    ) as session:
+    with (
+        cloned(server.dsn(), "template0", "selection_search"),
+        connect(with_database(server.dsn(), "selection_search")) as session,
+    ):
         session.execute(SCHEMA.encode())
         yield Bed(session)
 

@@ -32,9 +32,7 @@ def plain(seed: int) -> CoverProblem:
 @settings(max_examples=150, deadline=None)
 def test_partition_equals_enumeration(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
-    costs = {
-        (i, j): int(rng.integers(0, 6)) for i in range(n) for j in range(i + 1, n + 1) if rng.random() < 0.7
-    }
+    costs = {(i, j): int(rng.integers(0, 6)) for i in range(n) for j in range(i + 1, n + 1) if rng.random() < 0.7}
     cuts = ([0, *inner, n] for k in range(max(n, 1)) for inner in combinations(range(1, n), k))
     paths = [list(pairwise(cut)) for cut in cuts] if n else [[]]
     possible = [path for path in paths if all(interval in costs for interval in path)]

@@ -31,9 +31,7 @@ COMMIT = b"C" + struct.pack(">bqqq", 0, 1, 2, 3)
 
 
 def relation(*columns: tuple[str, bool], oid: int = 5, identity: bytes = b"d") -> bytes:
-    described = b"".join(
-        struct.pack(">B", key) + name(column) + struct.pack(">Ii", 25, -1) for column, key in columns
-    )
+    described = b"".join(struct.pack(">B", key) + name(column) + struct.pack(">Ii", 25, -1) for column, key in columns)
     return (
         b"R" + struct.pack(">I", oid) + name("app") + name("t é") + identity
         + struct.pack(">h", len(columns)) + described
@@ -256,9 +254,7 @@ TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 @given(st.lists(st.tuples(TEXTS, st.floats(), st.decimals(allow_nan=False, places=5)), min_size=1))
 def test_arbitrary_values(server: Server, session: Session, values: list[tuple[object, ...]]) -> None:
     session.execute("DROP TABLE IF EXISTS drawn; CREATE TABLE drawn (t text, f float8, n numeric)")
-    spelled = (
-        sql.SQL("({})").format(sql.SQL(",").join(sql.Literal(str(value)) for value in row)) for row in values
-    )
+    spelled = (sql.SQL("({})").format(sql.SQL(",").join(sql.Literal(str(value)) for value in row)) for row in values)
     script = sql.SQL("INSERT INTO drawn VALUES {}").format(sql.SQL(",").join(spelled)).as_string()
     (transaction,) = capture_script(server.dsn("pgoutput_types"), script)
     printed = session.execute("TABLE drawn").fetchall()

@@ -66,6 +66,8 @@ def _changed(
     problem: Problem, item: Input, old: Sequence[tuple[str | None, ...]], new: Sequence[tuple[str | None, ...]]
 ) -> Iterator[Term]:
     pairs = list(zip(old, new, strict=True))
+    if all(a + a == b for a, b in pairs):
+        yield op(item.term, "||", item.term)
     tails, heads = {b[len(a) :] for a, b in pairs}, {b[: len(b) - len(a)] for a, b in pairs}
     if all(b[: len(a)] == a for a, b in pairs):
         if len(tails) == 1:

@@ -157,9 +157,7 @@ class Bench:
         self.session.execute(f"CREATE TEMP TABLE tersql_out(n int,v {kind})".encode())
         self._out = kind
 
-    def _query(
-        self, term: Term, places: Sequence[int] | None, beside: tuple[Source, ...], on: Sequence[Term]
-    ) -> str:
+    def _query(self, term: Term, places: Sequence[int] | None, beside: tuple[Source, ...], on: Sequence[Term]) -> str:
         own = source_of(self.table)
         laid = Source(_ROWS, f"pg_temp.{_ROWS}", ("tersql_n", "tersql_id", "tersql_rel"))
         conditions = [

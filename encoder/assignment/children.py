@@ -24,9 +24,12 @@ _MAX_FILTER_VALUES = 6
 _MAX_CONDITIONS = 40
 _MAX_NUMERIC = 12
 _MAX_FACTORS = 7
+# Related rows among which filtered extremes are looked for.
+_MAX_EXTREMES = 4_000
 _SEPARATORS = (",", ", ", " ", ";", "; ", "|", "/", " / ", "-", "\n", "")
 Mask = NDArray[np.bool_]
 _STAR = raw("*")
+_EXTREMES: tuple[tuple[str, Callable[..., str | None]], ...] = (("max", max), ("min", min))
 _DOCUMENTS = frozenset({"json", "jsonb"})
 _LISTED = STRINGS | _NUMERIC | {"boolean"}
 
@@ -140,8 +143,9 @@ def _reduced(numbers: Floats, groups: NDArray[np.intp], size: int, only_sum: boo
 
 
 def filtered(problem: Problem) -> Iterator[Term]:
-    """Counts and sums of the related rows that satisfy one simple condition."""
+    """Counts, sums and extremes of the related rows that satisfy one simple condition."""
     if problem.base not in _NUMERIC:
+        yield from _filtered_extremes(problem)
         return
     band = Band.rounding(problem.numbers, problem.scale)
     for relation in relations(problem):
@@ -149,6 +153,21 @@ def filtered(problem: Problem) -> Iterator[Term]:
             for item in _aggregates(relation, (member,), condition, np.array(keep, dtype=np.bool_)):
                 if band.holds(item.numbers):
                     yield item.term
+
+
+def _filtered_extremes(problem: Problem) -> Iterator[Term]:
+    if problem.base not in STRINGS | TIMES:
+        return
+    for relation in relations(problem):
+        values = [m for m in relation.members if m.column.base in STRINGS | TIMES and _holds_all(problem, relation, m)]
+        if not values or len(relation.flat) > _MAX_EXTREMES:
+            continue
+        for by, condition, keep in islice(conditions(relation), _MAX_CONDITIONS):
+            for member in values:
+                for name, function in _EXTREMES:
+                    kept = [[i for i in group if keep[i]] for group in relation.groups]
+                    if _gives(problem, member, [_extreme(member, group, function) for group in kept]):
+                        yield relation.scalar(call(name, member.term), (member, by), condition)
 
 
 def conditions(relation: Relation) -> Iterator[tuple[Member, Term, list[bool]]]:
@@ -181,17 +200,38 @@ def picked(problem: Problem) -> Iterator[Term]:
         for member in relation.members:
             if not _same_class(problem.base, member.column.base):
                 continue
-            for name, function in (("max", max), ("min", min)):
-                texts = [_extreme(member, group, function) for group in relation.groups]
-                if tuple(texts) == problem.new and member.column.base in STRINGS | TIMES:
-                    yield relation.scalar(call(name, member.term), (member,))
+            if member.column.base in STRINGS | TIMES:
+                for name, function in _EXTREMES:
+                    if _gives(problem, member, [_extreme(member, group, function) for group in relation.groups]):
+                        yield relation.scalar(call(name, member.term), (member,))
             if _could_pick(problem, relation, member):
                 yield from _edges(problem, relation, member)
+
+
+def _gives(problem: Problem, member: Member, texts: Sequence[str | None]) -> bool:
+    return tuple(_assigned(problem, member, text) for text in texts) == problem.new
+
+
+def _assigned(problem: Problem, member: Member, text: str | None) -> str | None:
+    """A time as a column of the goal's type takes it."""
+    if text is None or member.column.base == problem.base:
+        return text
+    if problem.base == "date":
+        return text[:10]
+    return f"{text} 00:00:00" if member.column.base == "date" else text
 
 
 def _extreme(member: Member, group: Sequence[int], function: Callable[..., str | None]) -> str | None:
     present = [text for i in group if (text := member.values[i]) is not None]
     return function(present, key=_sort_key(member.column.base), default=None)
+
+
+def _holds_all(problem: Problem, relation: Relation, member: Member) -> bool:
+    """Whether every wanted value stands in a related row."""
+    return _same_class(problem.base, member.column.base) and all(
+        text is None or any(_assigned(problem, member, member.values[i]) == text for i in group)
+        for text, group in zip(problem.new, relation.groups, strict=True)
+    )
 
 
 def _could_pick(problem: Problem, relation: Relation, member: Member) -> bool:
@@ -233,7 +273,7 @@ def _in_order(order: Member, group: Sequence[int], descending: bool = False) -> 
 
 
 def _same_class(a: str, b: str) -> bool:
-    return a == b or (a in STRINGS and b in STRINGS) or (a in _NUMERIC and b in _NUMERIC)
+    return a == b or any(a in alike and b in alike for alike in (STRINGS, _NUMERIC, TIMES))
 
 
 def lists(problem: Problem) -> Iterator[Term]:
@@ -272,9 +312,7 @@ def _in_json(member: Member) -> Callable[[str | None], str]:
 def _list(problem: Problem, relation: Relation, member: Member, order: Member) -> Iterator[Term]:
     used = (member, order)
     for descending in (False, True):
-        lines = [
-            [member.values[i] or "" for i in _in_order(order, group, descending)] for group in relation.groups
-        ]
+        lines = [[member.values[i] or "" for i in _in_order(order, group, descending)] for group in relation.groups]
         tail = ("ORDER BY", *order.term.parts, *(("DESC",) if descending else ()))
         if problem.base.endswith("[]"):
             if all(text == "{" + ",".join(line) + "}" for text, line in zip(problem.new, lines, strict=True) if line):

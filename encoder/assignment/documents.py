@@ -179,9 +179,7 @@ def _computed(problem: Problem, values: Sequence[Any]) -> Iterator[Term]:
     base = next((name for types, name in _SCALARS if kinds and kinds <= types), None)
     if base is None:
         return
-    texts = tuple(
-        None if value is None else value if isinstance(value, str) else _as_text(value) for value in values
-    )
+    texts = tuple(None if value is None else value if isinstance(value, str) else _as_text(value) for value in values)
     column = Column("", base, base, _KINDS[base], False, None, False, "", None)
     inner = replace(problem, column=column, new=texts)
     for family in _FAMILIES[base]:

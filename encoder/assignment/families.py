@@ -15,6 +15,7 @@ from encoder.assignment import (
     numeric,
     text,
     times,
+    trees,
     windows,
 )
 from encoder.assignment.problem import Family
@@ -48,7 +49,7 @@ FAMILIES: Tiers = (
     (16, (numeric.related, conditions.flags, cases.maps, numeric.pairs, times.scaled_shifts)),
     (40, (children.existence, children.picked, text.concatenated)),
     (50, (text.compositions, windows.ranked)),
-    (50, (lookups.lookups,)),
+    (50, (trees.branches, lookups.lookups)),
     (110, (children.filtered, children.lists)),
     (70, (numeric.triples, numeric.related_pairs)),
 )

@@ -123,11 +123,7 @@ def of_input(problem: Problem, item: Input, roundings: int = 1) -> Iterator[Term
 
 def _combinable(inputs: Sequence[Input]) -> list[Input]:
     """Numbers worth combining: they differ from row to row and are no keys; plain columns first."""
-    found = [
-        item
-        for item in inputs
-        if not item.is_key and np.nanmin(item.numbers) < np.nanmax(item.numbers)
-    ]
+    found = [item for item in inputs if not item.is_key and np.nanmin(item.numbers) < np.nanmax(item.numbers)]
     return sorted(found, key=lambda item: len(item.term.parts) > 1)
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from emit.literal import literal
 from emit.term import Part, Prec, Query, Ref, Term, raw, ref
+from encoder.assignment.pathtree import path_trees
 from encoder.frame import Frame, State
 from encoder.selection.model import Path
 from scratch.catalog import Column, ForeignKey, Table
@@ -152,7 +153,20 @@ class Problem:
                         if column.name not in key.target_columns
                     ]
             level = following
-        return tuple(found)
+        return (*found, *self._tree_parents())
+
+    def _tree_parents(self) -> Iterator[Input]:
+        """Columns of the row above in a tree of paths."""
+        for tree in () if self.light else path_trees(self.frame):
+            parents = [tree.parent(row) for row in self.rows]
+            if all(row < 0 for row in parents):
+                continue
+            for column in self.table.columns:
+                if column.name not in self.table.primary_key:
+                    texts = self.frame.texts(column.name)
+                    values = tuple(texts[row] if row >= 0 else None for row in parents)
+                    term = tree.of_parent(column)
+                    yield Input(term, column.base, column.kind, values, self.cost(term))
 
     @cached_property
     def inputs(self) -> tuple[Input, ...]:

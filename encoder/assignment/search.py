@@ -97,5 +97,3 @@ def _others(state: State, table: TableName, goal: Goal) -> Rows:
         return np.empty(0, dtype=np.intp)
     rest = np.setdiff1d(np.arange(frame.size), goal.rows)
     return rest[:: max(1, len(rest) // _OTHERS)][:_OTHERS]
-
-

@@ -26,9 +26,9 @@ _PATTERNS = (
 _SOUGHT = tuple(
     (pattern, re.compile(pattern))
     for pattern in (
-        r"\d+", r"\d+$", r"^\d+", r"\w+", r"\w+$", r"\S+", r"\S+$", r"[^/]+$", r"[^/]+", r"[A-Z]+", r"[a-z]+", r"[a-z]+$",
-        r"[A-Za-z]+", r"[A-Za-z]+$", r"\d{4}", r"[\d.]+", r"\((.*)\)", r"\[(.*)\]", r"\.(\w+)$", r"@(.*)", r"[^@]+",
-        r"[^.]+$", r"[^-]+$", r"[^_]+$", r"[^:]+$", r"[^ ]+$", r"[^-]+", r"[^,]+", r"//([^/]+)", r"\d+\D*$",
+        r"\d+", r"\d+$", r"^\d+", r"\w+", r"\w+$", r"\S+", r"\S+$", r"[^/]+$", r"[^/]+", r"[A-Z]+", r"[a-z]+",
+        r"[a-z]+$", r"[A-Za-z]+", r"[A-Za-z]+$", r"\d{4}", r"[\d.]+", r"\((.*)\)", r"\[(.*)\]", r"\.(\w+)$", r"@(.*)",
+        r"[^@]+", r"[^.]+$", r"[^-]+$", r"[^_]+$", r"[^:]+$", r"[^ ]+$", r"[^-]+", r"[^,]+", r"//([^/]+)", r"\d+\D*$",
     )
 )  # fmt: skip
 _COMPILED = tuple((pattern, re.compile(pattern)) for pattern in _PATTERNS)

@@ -120,9 +120,7 @@ def _truncated(item: Input) -> Iterator[tuple[Term, str, Floats]]:
 
     def line(function: Callable[[datetime], datetime]) -> Floats:
         origin = datetime(2000, 1, 1)
-        return np.array(
-            [np.nan if m is None else (function(m) - origin) / timedelta(microseconds=1) for m in moments]
-        )
+        return np.array([np.nan if m is None else (function(m) - origin) / timedelta(microseconds=1) for m in moments])
 
     def day(moment: datetime) -> datetime:
         return moment.replace(hour=0, minute=0, second=0, microsecond=0)

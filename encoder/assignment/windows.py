@@ -108,10 +108,7 @@ class Layout:
         single = single[:_MAX_PARTITIONS]
         few = single[:_MAX_LINKS]
         few += sorted(single[_MAX_LINKS:], key=lambda partition: len(np.unique(partition.codes)))[:_MAX_PAIRED]
-        pairs = [
-            Partition((*a.terms, *b.terms), a.codes * (size + 2) + b.codes)
-            for a, b in combinations(few, 2)
-        ]
+        pairs = [Partition((*a.terms, *b.terms), a.codes * (size + 2) + b.codes) for a, b in combinations(few, 2)]
         return (Partition((), np.zeros(size, dtype=np.int64)), *single, *pairs)
 
     @cached_property
@@ -166,9 +163,7 @@ def numberings(problem: Problem, chosen: NDArray[np.intp] | None, wanted: Floats
             yield from (numbering for numbering in found if _affine(numbering.values[rows], wanted))
 
 
-def _roughly(
-    partition: Partition, order: Order, members: Codes, rows: NDArray[np.intp], wanted: Floats
-) -> bool:
+def _roughly(partition: Partition, order: Order, members: Codes, rows: NDArray[np.intp], wanted: Floats) -> bool:
     """Whether a few rows of the sample stand about as far apart as `wanted` says; cheaper than a sort."""
     by_size = np.argsort(wanted)
     places = by_size[[0, len(by_size) // 3, 2 * len(by_size) // 3, -1]]
@@ -435,10 +430,12 @@ def _neighbours(problem: Problem) -> Iterator[Term]:
     if not layout.table.row_key or len(set(problem.new)) < 2:
         return
     text_like = problem.base in STRINGS
+    # Along a reference rows of different groups would be neighbours.
+    links = {name for key in layout.table.foreign_keys for name in key.columns}
     candidates = [c for c in problem.table.columns if c.base == problem.base or (text_like and c.base in STRINGS)]
     for partition in layout.partitions[: max(2, min(_MAX_RUNNING, _MAX_SORTED // problem.frame.size))]:
         for order in layout.sequences:
-            if order.descending:
+            if order.descending or order.column in links:
                 continue
             line, starts, ties = sorted_rows(partition, order, layout.key)
             before = np.full(len(line), -1)

@@ -86,9 +86,7 @@ def _readers(task: Task, slot: Slot, table: Table, pool: DriverRows | None, rows
         for name in shared:
             texts = task.state.frame(key.target).texts(name)
             parents = frame.parent(key)[rows].tolist()
-            yield _Reader(
-                ref((key,), name), [texts[p] if p >= 0 else None for p in parents], frozenset({(key,)})
-            )
+            yield _Reader(ref((key,), name), [texts[p] if p >= 0 else None for p in parents], frozenset({(key,)}))
 
 
 _Cut = Callable[[datetime.datetime], datetime.datetime]

@@ -49,9 +49,7 @@ def _made(
     return list(zip(*columns, strict=True))
 
 
-def by_gaps(
-    labels: Labels, rows: Indexes, order: Order, ids: Sequence[int], start: int | None
-) -> Labels | None:
+def by_gaps(labels: Labels, rows: Indexes, order: Order, ids: Sequence[int], start: int | None) -> Labels | None:
     """`labels` with the free rows settled by the gaps between `ids`: each row passed over has used one up.
 
     `rows` are the source's rows of the ids, both in order; `start` is the id that the first row of the

@@ -210,9 +210,7 @@ def _numbered(
     return ways
 
 
-def _burnt_ways(
-    task: Task, plan: Plan, terms: dict[str, Term], keys: tuple[tuple[Term, bool], ...]
-) -> list[_Way]:
+def _burnt_ways(task: Task, plan: Plan, terms: dict[str, Term], keys: tuple[tuple[Term, bool], ...]) -> list[_Way]:
     """Ways to give the ids where the plan draws just the sequence's values that the stream shows."""
     slot = task.sequences[0]
     if slot.drawn is None:
@@ -222,9 +220,7 @@ def _burnt_ways(
     return [_Way(layout, keys, False) for layout in layouts(task.slots, numbered, True)]
 
 
-def _statement(
-    task: Task, plan: Plan, chosen: Sequence[From], way: _Way, absent: Term | None
-) -> Proposal:
+def _statement(task: Task, plan: Plan, chosen: Sequence[From], way: _Way, absent: Term | None) -> Proposal:
     where: Term | None = plan.join
     for condition in (*(origin.where for origin in chosen), absent):
         if condition is not None:
@@ -259,9 +255,7 @@ def _absent(task: Task, sides: Sequence[Side]) -> Term | None:
         filled = [constants.get(name) if term is None else term for name, term in zip(key, terms, strict=True)]
         if any(term is None for term in filled):
             continue
-        inner = Query(
-            tuple(Term((Ref("target", name),)) for name in key), (source_of(task.target, "target"),)
-        )
+        inner = Query(tuple(Term((Ref("target", name),)) for name in key), (source_of(task.target, "target"),))
         left = ("(", *separate([term for term in filled if term is not None]), ")")
         return Term((*left, "NOT IN(", inner, ")"), Prec.LIKE)
     return None

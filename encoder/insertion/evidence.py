@@ -8,8 +8,9 @@ name.  Where a value stands in several rows, the other columns that agree decide
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -53,9 +54,7 @@ class Link:
         return len(np.unique(self.rows)) == len(self.rows)
 
 
-def links(
-    state: State, target: Table, slots: Sequence[Slot], pool: Sequence[DriverRows], budget: Budget
-) -> list[Link]:
+def links(state: State, target: Table, slots: Sequence[Slot], pool: Sequence[DriverRows], budget: Budget) -> list[Link]:
     """All hypotheses that hold, those with the least left to explain first."""
     finder = _Finder(state, target, slots, budget)
     found: dict[tuple[TableName, int, bytes], Link] = {}
@@ -85,9 +84,7 @@ def _beside(finder: _Finder, known: Sequence[Link]) -> Iterator[Link]:
                     yield link
 
 
-def _pairs(
-    state: State, target: Table, slot: Slot, only: TableName | None
-) -> Iterator[tuple[TableName, str]]:
+def _pairs(state: State, target: Table, slot: Slot, only: TableName | None) -> Iterator[tuple[TableName, str]]:
     """Columns that `slot` may have been read from; of the table `only`, if given."""
     if not slot.explicit or (only is None and slot.constant and len(slot.values) > 1) or None in slot.values:
         return
@@ -233,21 +230,21 @@ class _Finder:
         if all(len(rows) == 1 for rows in options):
             return [rows[0] for rows in options]
         frame = self.state.frame(table.name)
-        votes = [
-            (slot.values, frame.texts(name))
-            for slot in self.slots
-            for name in namesakes(self.target, slot, table)
-        ]
-        best: list[list[int]] = []
-        for place, rows in enumerate(options):
-            if len(rows) > 1:
-                scores = [sum(_likeness(texts[row], values[place]) for values, texts in votes) for row in rows]
-                top = max(scores)
-                rows = [row for row, score in zip(rows, scores, strict=True) if score == top]
-            best.append(rows)
-        if all(len(rows) == 1 for rows in best):
-            return [rows[0] for rows in best]
-        return self._by_group(table, best) or _in_turn(best, frame)
+        # What varies says more than what is the same in all rows, which may have been set so.
+        for constant in (False, True):
+            votes = [
+                (slot.values, frame.texts(name), _likeness if slot.column.kind == "S" else _same)
+                for slot in self.slots
+                if slot.constant is constant and slot.sequence is None
+                for name in namesakes(self.target, slot, table)
+            ]
+            options = [_best(rows, place, votes) for place, rows in enumerate(options)]
+            if all(len(rows) == 1 for rows in options):
+                return [rows[0] for rows in options]
+            turns = _in_turn(options, frame)
+            if turns is not None:
+                return turns
+        return self._by_group(table, options)
 
     def _by_group(self, table: Table, options: list[list[int]]) -> list[int] | None:
         """The only choice whose rows all hold one value of some foreign key or short code."""
@@ -284,6 +281,22 @@ class _Finder:
         total = self.state.frame(table.name).size if pool is None else len(pool.rows)
         left += 0 if len(np.unique(rows)) == total else 25
         return left - (15 if pool is not None and pool.cte else 0)
+
+
+_Vote: TypeAlias = tuple[Sequence[Value], Sequence[Value], Callable[[Value, Value], float]]
+
+
+def _best(rows: list[int], place: int, votes: Sequence[_Vote]) -> list[int]:
+    """The rows that are most like inserted row `place` in the columns that vote."""
+    if len(rows) == 1:
+        return rows
+    scores = [sum(like(texts[row], values[place]) for values, texts, like in votes) for row in rows]
+    top = max(scores)
+    return [row for row, score in zip(rows, scores, strict=True) if score == top]
+
+
+def _same(source: Value, value: Value) -> float:
+    return float(source == value)
 
 
 def _likeness(source: Value, value: Value) -> float:

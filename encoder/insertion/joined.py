@@ -51,9 +51,7 @@ def joined_plans(
             return
 
 
-def _joined_passed_over(
-    task: Task, plan: Plan, keys: Sequence[Value], others: Sequence[Value]
-) -> Iterator[Plan]:
+def _joined_passed_over(task: Task, plan: Plan, keys: Sequence[Value], others: Sequence[Value]) -> Iterator[Plan]:
     """The join with rows of the second table added of which nothing came, because all that they give is there."""
     left, right = plan.sides
     assert isinstance(left, TableSide)
@@ -137,9 +135,7 @@ def _burnt(
                 yield terms, [rows[at] for at in sorted(fit[0])], [rows[at] for at in sorted(fit[1])]
 
 
-def _fitting(
-    needs: Indexes, owners: Sequence[int], gaps: Sequence[int]
-) -> tuple[set[int], set[int]] | None:
+def _fitting(needs: Indexes, owners: Sequence[int], gaps: Sequence[int]) -> tuple[set[int], set[int]] | None:
     """Which owners to take, and which perhaps, so that gap g holds needs[g] of their places.
 
     What lies after the last gap is free.  None where that cannot be.

@@ -247,9 +247,7 @@ def _grouped(bases: Sequence[Base], columns: tuple[str, ...]) -> list[Source]:
 
 def _runs(values: Sequence[Value]) -> list[tuple[Value, list[int]]]:
     """Each run of equal neighbours with its places."""
-    return [
-        (key, [place for place, _ in run]) for key, run in groupby(enumerate(values), key=lambda pair: pair[1])
-    ]
+    return [(key, [place for place, _ in run]) for key, run in groupby(enumerate(values), key=lambda pair: pair[1])]
 
 
 def _functions(base: Base) -> list[str]:
@@ -276,4 +274,3 @@ def _source_size(source: Source) -> int:
     text = source.text
     assert isinstance(text, Term)
     return size_of(text) + len(source.alias or "") + 2 * len(source.alias_columns) + bool(source.alias_columns)
-

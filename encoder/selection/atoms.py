@@ -85,12 +85,7 @@ def all_features(state: State, table: TableName, budget: Budget, timezone: str |
         return []
     _, cached = _features.setdefault(plain[0], (plain, {}))
     if timezone not in cached:
-        more = [
-            made
-            for feature in plain
-            if len(feature.path) <= _DERIVED_DEPTH
-            for made in derived(feature, timezone)
-        ]
+        more = [made for feature in plain if len(feature.path) <= _DERIVED_DEPTH for made in derived(feature, timezone)]
         more.extend(distances(plain))
         cached[timezone] = more
     return [*plain, *cached[timezone]]

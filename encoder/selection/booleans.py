@@ -160,7 +160,9 @@ def _as_rows(terms: Sequence[Term]) -> Term | None:
     equations = [
         term
         for term in terms
-        if len(term.parts) == 3 and term.parts[1] == "=" and isinstance(term.parts[0], Ref)
+        if len(term.parts) == 3
+        and term.parts[1] == "="
+        and isinstance(term.parts[0], Ref)
         and isinstance(term.parts[2], str)
     ]
     if len(equations) < 2:

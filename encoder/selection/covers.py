@@ -117,9 +117,7 @@ class _Problem:
             cost += listing.base + self.joiner
         return CoverSolution(found.atoms, tuple(missed.tolist()), cost)
 
-    def _solve(
-        self, rows: Ints, listing: Ints | None, base: int, nodes: int, most: int
-    ) -> CoverSolution | None:
+    def _solve(self, rows: Ints, listing: Ints | None, base: int, nodes: int, most: int) -> CoverSolution | None:
         found = best_covers(
             self.matrix[:, rows],
             self.costs,

@@ -135,9 +135,7 @@ def _round_times(low: float, high: float) -> Iterator[float]:
     last = _EPOCH + datetime.timedelta(seconds=high)
     fields = ("month", "day", "hour", "minute", "second")
     for kept in range(len(fields) + 1):
-        zero = {
-            name: (1 if name in ("month", "day") else 0) for name in fields[kept:]
-        } | {"microsecond": 0}
+        zero = {name: (1 if name in ("month", "day") else 0) for name in fields[kept:]} | {"microsecond": 0}
         for moment in (last, first):
             start = moment.replace(**zero)  # type: ignore[arg-type]
             yield (start - _EPOCH).total_seconds()

@@ -42,9 +42,7 @@ def derived(feature: Feature, timezone: str | None) -> Iterator[Feature]:
         yield from _of(feature, call("length", feature.term), "integer", lambda v: str(len(v)))
     elif base in INTEGERS or base == "numeric":
         yield from _remainders(feature)
-    elif base in ("date", "timestamp without time zone") or (
-        base == "timestamp with time zone" and timezone in _UTC
-    ):
+    elif base in ("date", "timestamp without time zone") or (base == "timestamp with time zone" and timezone in _UTC):
         yield from _date_parts(feature)
     elif base in ("jsonb", "json"):
         yield from _json(feature)
@@ -135,9 +133,7 @@ def _json_path(feature: Feature, documents: dict[str, Any], path: tuple[str, ...
     if len(path) == 1:
         at, text_at = raw(quote(path[0])), ("->", "->>")
         if feature.base == "jsonb" and any(f is _ABSENT for f in found.values()):
-            yield from _of(
-                feature, op(feature.term, "?", at), "boolean", lambda v: _json_has(documents[v], path[0])
-            )
+            yield from _of(feature, op(feature.term, "?", at), "boolean", lambda v: _json_has(documents[v], path[0]))
     else:
         if any(not key or set(key) & set('{},"\\ ') or key.lower() == "null" for key in path):
             return
@@ -145,9 +141,7 @@ def _json_path(feature: Feature, documents: dict[str, Any], path: tuple[str, ...
     present = [value for value in found.values() if value is not _ABSENT]
     numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in present)
     if numeric and feature.base == "jsonb":
-        yield from _of(
-            feature, op(feature.term, text_at[0], at), JSON_NUMBERS, lambda v: _json_text(found[v])
-        )
+        yield from _of(feature, op(feature.term, text_at[0], at), JSON_NUMBERS, lambda v: _json_text(found[v]))
     else:
         yield from _of(feature, op(feature.term, text_at[1], at), "text", lambda v: _json_text(found[v]))
 

@@ -38,9 +38,7 @@ def duplicates(frame: Frame, offers: Offers, budget: Budget) -> None:
 class _Refinement:
     """One greedy search; `order` falls the further back a row is, `stay`: the atom is to hold for the rows kept."""
 
-    def __init__(
-        self, frame: Frame, offers: Offers, budget: Budget, function: str, order: Ints, stay: bool
-    ) -> None:
+    def __init__(self, frame: Frame, offers: Offers, budget: Budget, function: str, order: Ints, stay: bool) -> None:
         self.frame = frame
         self.offers = offers
         self.budget = budget

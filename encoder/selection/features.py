@@ -13,13 +13,14 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from emit.term import Term, ref
 from encoder.budget import Budget
 from encoder.frame import Coded, Codes, Frame, State
 from encoder.selection.grams import GramIndex, gram_index
 from encoder.selection.model import Path
-from encoder.selection.scales import MICROSECONDS, TEXTS, Scale, scale_of
+from encoder.selection.scales import INTEGERS, MICROSECONDS, TEXTS, Scale, scale_of
 from scratch.catalog import Column, ForeignKey
 from stream.model import TableName
 
@@ -52,6 +53,16 @@ class Feature:
     def scale(self) -> Scale | None:
         """Where literals between the values can be found; None for types without such."""
         return scale_of(self.base, self.coded.values)
+
+    @cached_property
+    def integers(self) -> NDArray[np.int64] | None:
+        """The values as numbers; None for other types and for numbers that are too large."""
+        if self.base not in INTEGERS:
+            return None
+        try:
+            return np.array([int(value) for value in self.coded.values], dtype=np.int64)
+        except OverflowError:
+            return None
 
     @cached_property
     def grams(self) -> GramIndex | None:

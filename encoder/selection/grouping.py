@@ -23,7 +23,7 @@ _TIMES = frozenset({"date", "timestamp without time zone", "timestamp with time 
 _TEXTS = frozenset({"text", "character varying"})
 # Types without equality, or of which no one makes groups.
 _UNGROUPED = frozenset({"json", "jsonb", "xml", "point", "bytea", "real", "double precision"})
-_ORDERS = 8
+_ORDERS = 10
 _PAIRED = 6  # columns of which pairs are formed
 _SUBSETS = 3
 
@@ -43,12 +43,14 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What rows are ordered by, ascending with NULL last.  Several columns break each other's ties."""
+    """What rows are ordered by, ascending with NULL last.  Several columns break each other's ties; with `turned`
+    the others run against the first."""
 
     names: tuple[str, ...]
     codes: Ints
     known: Mask
     is_key: bool
+    turned: bool = False
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -170,6 +172,8 @@ def _orders(frame: Frame) -> list[Order]:
         if len(coded.values) < frame.size and len(key) == 1 and found[0].is_key:
             tied = codes * frame.size + dense(found[0].codes)
             found.append(Order((column.name, *key), tied, known, False))
+            against = codes * frame.size + frame.size - 1 - dense(found[0].codes)
+            found.append(Order((column.name, *key), against, known, False, True))
     return found
 
 

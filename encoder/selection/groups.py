@@ -92,9 +92,7 @@ class _Ranks:
     def _window(self, subset: Subset, groups: Groups, order: Order, last: bool, condition: Term) -> Term:
         partition: tuple[Part, ...] = ("PARTITION BY", *separate(groups.terms)) if groups.terms else ()
         rank = Term(("rank()OVER(", *partition, *_order_by(order, last), ")"))
-        inner = Query(
-            (*self.selected, rank), (self.source,), subset.where, names=(*(None for _ in self.names), _RANK)
-        )
+        inner = Query((*self.selected, rank), (self.source,), subset.where, names=(*(None for _ in self.names), _RANK))
         ranked = Source(("ranked",), inner, (*self.names, _RANK))
         return in_query(self.key, Query(tuple(ref(ranked.key, name) for name in self.names), (ranked,), condition))
 
@@ -156,9 +154,9 @@ class _Ranks:
 
 def _order_by(order: Order, last: bool) -> tuple[Part, ...]:
     """ORDER BY, from the other end with `last`."""
-    if not last:
-        return ("ORDER BY", *separate(order.terms))
-    return ("ORDER BY", *separate([Term((*term.parts, "DESC")) for term in order.terms]))
+    falling = [last, *([last != order.turned] * (len(order.terms) - 1))]
+    terms = (Term((*term.parts, "DESC")) if down else term for term, down in zip(order.terms, falling, strict=True))
+    return ("ORDER BY", *separate(terms))
 
 
 def _group_by(groups: Groups) -> Term | None:

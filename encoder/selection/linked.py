@@ -2,27 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from emit.term import in_query, op, ref
+from emit.term import Source, Term, in_query, op, ref
 from encoder.budget import Budget
 from encoder.frame import State
 from encoder.selection.aggregates import Aggregates, Measures
 from encoder.selection.existence import Existence, Pairs
-from encoder.selection.links import Condition, Joined, Link, features
+from encoder.selection.links import UNCOMPARABLE, Condition, Deeper, Feature, Joined, Link, columns, is_constant, parents
 from encoder.selection.masks import Offers, columns_of, source
+from scratch.catalog import ForeignKey
 
 # What a column costs beside its cells, in cells: many links are to small tables.
 _OVERHEAD = 5_000
 
 
+@dataclass
+class _Way:
+    """The searches along one link."""
+
+    joined: Joined
+    existence: Existence
+    aggregates: Aggregates
+
+    def columns(self, found: Iterable[Feature]) -> list[Feature] | None:
+        """Conditions on and aggregates of these columns; None where the budget has ended."""
+        seen: list[Feature] = []
+        for feature in found:
+            if not self.existence.budget.spend(2 * Pairs.COST * self.joined.others.size + _OVERHEAD):
+                return None
+            seen.append(feature)
+            pairs = Pairs(self.joined, feature)
+            if pairs.codes.size:
+                self.existence.feature(feature, pairs)
+                self.aggregates.feature(feature, pairs)
+        return seen
+
+    @property
+    def promising(self) -> bool:
+        linked = self.joined.counts > 0
+        return self.aggregates.complete or any(side.reached(linked) for side in self.existence.sides)
+
+
 def search(
     state: State, links: Iterable[Link], offers: Offers, budget: Budget, timezone: str | None, *, depth: int
 ) -> None:
-    """Offer what the links give, one after the other, until the budget is used up.
+    """Offer what the links give, until the budget is used up: first of all links what linked rows say themselves.
 
     `depth` 1 brings in the rows that linked rows refer to, and those that refer to linked rows.
     """
+    ways = list(_ways(state, links, offers, budget, timezone))
+    for way in ways if depth else ():
+        if way.promising:
+            way.columns(parents(state, way.joined))
+    for way in ways if depth else ():
+        for condition in _grandchildren(state, way.joined, budget):
+            way.existence.add(condition, True)
+            way.existence.add(condition, False)
+        _below(state, way.joined, offers, budget, timezone)
+    for way in ways:
+        way.existence.pairs()
+
+
+def _ways(
+    state: State, links: Iterable[Link], offers: Offers, budget: Budget, timezone: str | None
+) -> Iterator[_Way]:
     measures: Measures | None = None
     for link in links:
         size = state.frame(link.other).size
@@ -31,33 +76,19 @@ def search(
         if not budget.spend(state.frame(link.table).size + size + _OVERHEAD):
             return
         joined = Joined(state, link)
-        if joined.counts.any():
-            measures = measures or Measures(joined.frame)
-            existence = Existence(joined, offers, budget, timezone)
-            aggregates = Aggregates(joined, offers, budget, timezone, measures)
-            _columns(state, joined, existence, aggregates, depth)
-            if depth:
-                for condition in _grandchildren(state, joined, budget):
-                    existence.add(condition, True)
-                    existence.add(condition, False)
-            existence.pairs()
-
-
-def _columns(state: State, joined: Joined, existence: Existence, aggregates: Aggregates, depth: int) -> None:
-    existence.plain()
-    aggregates.count()
-    if not aggregates.complete and not any(side.reached(joined.counts > 0) for side in existence.sides):
-        return
-    found = []
-    for feature in features(state, joined, depth):
-        if not existence.budget.spend(2 * Pairs.COST * joined.others.size + _OVERHEAD):
-            return
-        found.append(feature)
-        pairs = Pairs(joined, feature)
-        if pairs.codes.size:
-            existence.feature(feature, pairs)
-            aggregates.feature(feature, pairs)
-    aggregates.products(found)
+        if not joined.counts.any():
+            continue
+        measures = measures or Measures(joined.frame)
+        way = _Way(
+            joined,
+            Existence(joined, offers, budget, timezone),
+            Aggregates(joined, offers, budget, timezone, measures),
+        )
+        way.existence.plain()
+        way.aggregates.count()
+        if way.promising and (found := way.columns(columns(joined))) is not None:
+            way.aggregates.products(found)
+        yield way
 
 
 def _grandchildren(state: State, joined: Joined, budget: Budget) -> Iterable[Condition]:
@@ -69,12 +100,41 @@ def _grandchildren(state: State, joined: Joined, budget: Budget) -> Iterable[Con
             continue
         deeper = Joined(state, Link(link.other, key.target_columns, key.table, key.columns))
         has = deeper.rows(deeper.counts > 0)
-        child = source(below.table, ("below", link.key, key.table, key.columns))
-        joins = tuple(
-            op(ref(child.key, name), "=", ref(link.key, target))
-            for name, target in zip(key.columns, key.target_columns, strict=True)
-        )
+        child, joins = _child(state, link, key)
         yield Condition((), has, (child,), joins)
         if not deeper.null.any():
             query = deeper.query(deeper.selected, None)
             yield Condition((in_query(columns_of(link.key, key.target_columns), query, False),), ~has)
+
+
+def _child(state: State, link: Link, key: ForeignKey) -> tuple[Source, tuple[Term, ...]]:
+    """The rows that refer to linked rows by `key`, and what joins them."""
+    child = source(state.catalog[key.table], ("below", link.key, key.table, key.columns))
+    joins = tuple(
+        op(ref(child.key, name), "=", ref(link.key, target))
+        for name, target in zip(key.columns, key.target_columns, strict=True)
+    )
+    return child, joins
+
+
+def _below(state: State, joined: Joined, offers: Offers, budget: Budget, timezone: str | None) -> None:
+    """Conditions on the rows that refer to linked rows."""
+    for key in state.catalog.referenced_by.get(joined.link.other, ()):
+        below = state.frame(key.table)
+        if not below.size or not budget.spend(below.size + joined.others.size + _OVERHEAD):
+            continue
+        deeper = Deeper(joined, below, key)
+        existence = Existence(deeper, offers, budget, timezone)
+        if not any(side.reached(deeper.counts > 0) for side in existence.sides):
+            continue
+        child, joins = _child(state, joined.link, key)
+        for column in below.table.columns:
+            coded = below.coded(column.name)
+            if column.base in UNCOMPARABLE or column.name in key.columns or is_constant(coded):
+                continue
+            if not budget.spend(2 * Pairs.COST * below.size + _OVERHEAD):
+                return
+            feature = Feature((child,), joins, child.key, column, coded, deeper.other >= 0)
+            pairs = Pairs(deeper, feature)
+            if pairs.codes.size:
+                existence.feature(feature, pairs)

@@ -17,7 +17,7 @@ from emit.term import Query, Source, SourceKey, Term, conjoin, is_null, op, ref,
 from encoder.frame import Coded, Codes, Frame, State
 from encoder.selection.masks import columns_of, source
 from encoder.selection.model import Mask
-from scratch.catalog import Column
+from scratch.catalog import Column, ForeignKey
 from stream.model import TableName
 
 Ints = NDArray[np.int64]
@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 # What a nested loop does in about a second.
 PAIRS_OF_ROWS = 20_000_000
 # Types without equality, or whose values are no conditions by themselves.
-_UNCOMPARABLE = frozenset({"json", "xml", "point", "jsonb", "bytea"})
+UNCOMPARABLE = frozenset({"json", "xml", "point", "jsonb", "bytea"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +152,33 @@ class Joined:
         return tuple(is_null(ref(self.link.key, name), False) for name in nullable)
 
 
-def _group(
-    frame: Frame, own: tuple[str, ...], others: Frame, columns: tuple[str, ...]
-) -> tuple[Codes, Codes, int]:
+class Deeper(Joined):
+    """The same link with a row for every one that refers to a linked row by `key`: `others` are those of `below`.
+
+    The query still selects from the linked table, which conditions on `below` have to join.
+    """
+
+    def __init__(self, joined: Joined, below: Frame, key: ForeignKey) -> None:
+        up = below.parent(key)
+        self.link = joined.link
+        self.frame = joined.frame
+        self.others = below
+        self.own, self.groups = joined.own, joined.groups
+        self.other = np.append(joined.other, np.int32(-1))[up]
+        self.source = joined.source
+        self.same = False
+        self.null = np.append(joined.null, False)[up]
+        self._nulls = joined.no_nulls()
+
+    @property
+    def correlates(self) -> bool:
+        return self.frame.size * self.others.size <= PAIRS_OF_ROWS
+
+    def no_nulls(self) -> tuple[Term, ...]:
+        return self._nulls
+
+
+def _group(frame: Frame, own: tuple[str, ...], others: Frame, columns: tuple[str, ...]) -> tuple[Codes, Codes, int]:
     left = np.zeros(frame.size, dtype=np.int64)
     right = np.zeros(others.size, dtype=np.int64)
     groups = 1
@@ -177,31 +201,38 @@ def _refine(groups: Ints, codes: Ints, width: int) -> Ints:
     return np.where((groups >= 0) & (codes >= 0), groups * width + codes, -1)
 
 
-def features(state: State, joined: Joined, depth: int) -> Iterator[Feature]:
-    """The columns of the other table but those of the link, and with `depth` 1 those one foreign key further up."""
-    others = joined.others
-    link = joined.link
-    everywhere = np.ones(others.size, dtype=np.bool_)
-    for column in others.table.columns:
-        if column.name not in link.columns and column.base not in _UNCOMPARABLE:
-            yield Feature((), (), link.key, column, others.coded(column.name), everywhere)
-    for key in others.table.foreign_keys if depth else ():
+def columns(joined: Joined) -> Iterator[Feature]:
+    """The columns of the other table but those of the link."""
+    everywhere = np.ones(joined.others.size, dtype=np.bool_)
+    for column in joined.others.table.columns:
+        if column.name not in joined.link.columns and column.base not in UNCOMPARABLE:
+            yield Feature((), (), joined.link.key, column, joined.others.coded(column.name), everywhere)
+
+
+def parents(state: State, joined: Joined) -> Iterator[Feature]:
+    """The columns of the rows that the other table refers to."""
+    others, link = joined.others, joined.link
+    for key in others.table.foreign_keys:
         if set(key.columns) & set(link.columns):
             continue
-        parents = state.frame(key.target)
-        if not parents.size:
+        above = state.frame(key.target)
+        if not above.size:
             continue
         up = others.parent(key)
-        parent = source(parents.table, ("up", link.key, key.name))
+        parent = source(above.table, ("up", link.key, key.name))
         joins = tuple(
             op(ref(parent.key, target), "=", ref(link.key, name))
             for name, target in zip(key.columns, key.target_columns, strict=True)
         )
-        for column in parents.table.columns:
-            if column.name in key.target_columns or column.base in _UNCOMPARABLE:
+        for column in above.table.columns:
+            if column.name in key.target_columns or column.base in UNCOMPARABLE:
                 continue
-            coded = parents.coded(column.name)
-            codes = np.append(coded.codes, np.int32(-1))[up]
-            yield Feature((parent,), joins, parent.key, column, Coded(codes, coded.values), up >= 0)
+            coded = above.coded(column.name)
+            if not is_constant(coded):
+                codes = np.append(coded.codes, np.int32(-1))[up]
+                yield Feature((parent,), joins, parent.key, column, Coded(codes, coded.values), up >= 0)
 
 
+def is_constant(coded: Coded) -> bool:
+    """Whether all rows have the same value, so that it says nothing."""
+    return len(coded.values) + bool((coded.codes < 0).any()) < 2

@@ -140,8 +140,7 @@ class _Lowering:
     def _never_null(self, term: Term) -> bool:
         columns = self.catalog[self.table].by_name
         return all(
-            isinstance(part, str)
-            or (isinstance(part, Ref) and part.key == () and columns[part.column].not_null)
+            isinstance(part, str) or (isinstance(part, Ref) and part.key == () and columns[part.column].not_null)
             for part in term.parts
         )
 
@@ -172,9 +171,7 @@ class _Lowering:
 
     def _source(self, path: Path) -> Source:
         table = self.catalog[path[-1].target]
-        return Source(
-            self._key(path), table_name(*table.name), tuple(column.name for column in table.columns)
-        )
+        return Source(self._key(path), table_name(*table.name), tuple(column.name for column in table.columns))
 
     # -- nested queries
 

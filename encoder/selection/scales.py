@@ -14,7 +14,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
-from functools import cached_property
 from typing import Any
 
 from emit import times
@@ -69,9 +68,7 @@ class Scale(ABC):
         return Bound(literal, bisect_left(self.keys, blur[0]), bisect_right(self.keys, blur[1]), True)
 
     @abstractmethod
-    def _near(
-        self, key: Any, up: bool, timezone: str | None
-    ) -> Iterator[tuple[Any, Term, tuple[Any, Any] | None]]:
+    def _near(self, key: Any, up: bool, timezone: str | None) -> Iterator[tuple[Any, Term, tuple[Any, Any] | None]]:
         """Keys near `key` with their literals, and the interval in which the literal may really stand."""
 
 
@@ -192,9 +189,7 @@ class SecondScale(Scale):
     def __init__(self, keys: Sequence[int]) -> None:
         self.keys = keys
 
-    def _near(
-        self, key: int, up: bool, timezone: str | None
-    ) -> Iterator[tuple[int, Term, tuple[Any, Any] | None]]:
+    def _near(self, key: int, up: bool, timezone: str | None) -> Iterator[tuple[int, Term, tuple[Any, Any] | None]]:
         seen = set()
         for unit in self._UNITS:
             rounded = -(-key // unit) * unit if up else key // unit * unit
@@ -224,12 +219,15 @@ def fold(text: str) -> tuple[str, str]:
 class TextScale(Scale):
     _LETTERS = 20
 
-    @cached_property
-    def folded(self) -> list[tuple[str, str]]:
-        return [fold(key) for key in self.keys]
-
     def __init__(self, keys: Sequence[str]) -> None:
         self.keys = keys
+        self._folded: dict[int, tuple[str, str]] = {}
+
+    def folded(self, place: int) -> tuple[str, str]:
+        """What value `place` is ordered by in a dictionary."""
+        if place not in self._folded:
+            self._folded[place] = fold(self.keys[place])
+        return self._folded[place]
 
     @classmethod
     def of(cls, values: Sequence[str]) -> TextScale | None:

@@ -25,6 +25,7 @@ from emit.term import Delete, Source
 from encoder.budget import Budget
 from encoder.frame import Frame, State
 from encoder.selection.atoms import all_features, atoms, seed_masks
+from encoder.selection.clauses import clauses
 from encoder.selection.covers import Ints, Listing, cheapest_cover
 from encoder.selection.features import MAX_DEPTH
 from encoder.selection.lower import lower
@@ -37,7 +38,9 @@ from stream.model import TableName
 _MAX_ATOMS = 600
 _MAX_TERMS = 400
 _MAX_EXCEPTIONS = 400
-_SEEDS, _FIRST_SEEDS, _HOPE = 10, 4, 1.3
+_SEEDS, _FIRST_SEEDS, _HOPE = 10, 6, 1.3
+# Terms for the rest of which another one is looked for.
+_RESTS = 2
 # A term may be this many times as dear for its rows as the selection to beat.
 _FAIR = 2
 # Bytes of the words around terms and lists of keys.
@@ -101,7 +104,7 @@ def find_selections(
     if search.leaves(_LEAST):
         search.offer(search.conjunctions())
     if further is not None and search.leaves(_LEAST_FURTHER):
-        search.extra = [*extra_atoms, *further()]
+        search.extra = [*extra_atoms, *further(), *clauses(state, table, labels, budget, timezone)]
         search.offer(search.conjunctions())
     if named is not None and search.leaves(_LEAST_NAMED):
         search.offer([selection.terms for selection in named(search.bound)])
@@ -181,9 +184,7 @@ class _Search:
 
     def _atoms(self, part: Mask, bound: int | None, depths: range) -> Iterator[MaskedAtom]:
         labels = Labels(part, self.labels.must_not)
-        return atoms(
-            self.state, self.table, labels, self.budget, self.timezone, bound=bound, depths=depths
-        )
+        return atoms(self.state, self.table, labels, self.budget, self.timezone, bound=bound, depths=depths)
 
     def _covers_of_others(self, pool: list[_Held], bound: int | None, exceptions: bool) -> list[CoverSolution]:
         """Covers of the rows not to select by atoms that fail for them."""
@@ -247,15 +248,11 @@ class _Search:
 
     def disjunctions(self) -> None:
         """Offers selections of several terms: first of single atoms, then of conjunctions too."""
-        near = atoms(
-            self.state, self.table, self.labels, self.budget, self.timezone, partial=True, bound=self._room
-        )
-        useful = (
-            m for m in self.extra if not m.holds[self.must_not_rows].any() and m.holds[self.must_rows].any()
-        )
+        near = atoms(self.state, self.table, self.labels, self.budget, self.timezone, partial=True, bound=self._room)
+        useful = (m for m in self.extra if not m.holds[self.must_not_rows].any() and m.holds[self.must_rows].any())
         terms = self._pool(chain(near, useful), pure=True)[:_MAX_TERMS]
         self.offer(self._disjoined(terms))
-        if self.worthwhile and (seeded := list(self._seeded(self._room))):
+        if self.worthwhile and (seeded := list(self._seeded(self._rests(terms), self._room))):
             self.offer(self._disjoined([*terms, *seeded]))
 
     @property
@@ -280,11 +277,22 @@ class _Search:
     def _naming_wanted(self) -> Listing | None:
         return self._listing(self.must_rows, _IN)
 
-    def _seeded(self, room: int | None) -> Iterator[_Held]:
-        """Conjunctions for parts of the rows that share a value."""
+    def _rests(self, terms: list[_Held]) -> list[Mask]:
+        """For the terms that give the most of the rows to select, the others."""
+        some = [held for held in terms if not held.on_must.all()]
+        most = sorted(some, key=lambda held: -int(held.on_must.sum()))[:_RESTS]
+        rests = []
+        for held in most:
+            rest = np.zeros(self.frame.size, dtype=np.bool_)
+            rest[self.must_rows[~held.on_must]] = True
+            rests.append(rest)
+        return [rest for rest in rests if rest.any()]
+
+    def _seeded(self, rests: list[Mask], room: int | None) -> Iterator[_Held]:
+        """Conjunctions for `rests`, and for parts of the rows that share a value."""
         known = all_features(self.state, self.table, self.budget, self.timezone)
         total, least = len(self.must_rows), None
-        for tried, part in enumerate(seed_masks(known, self.labels, _SEEDS)):
+        for tried, part in enumerate([*rests, *seed_masks(known, self.labels, _SEEDS)]):
             # Terms that are all too dear for the rows that they give will not add up to something short.
             if not self.budget.spend() or (
                 tried >= _FIRST_SEEDS and least is not None and room is not None and least > _HOPE * room

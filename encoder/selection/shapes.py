@@ -23,6 +23,8 @@ _SINGLES = 6
 _CHECKED = 500
 _GAPS = 3
 _LARGE = 9 * 10**9
+# Values that are needed to believe in a common divisor, and the least that is no feature of its own.
+_ALIKE, _LEAST_DIVISOR = 4, 9
 _BARE_ELEMENT = frozenset("abcdefghijklmopqrstvwxyz0123456789_-:/.@+ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
@@ -134,9 +136,7 @@ def list_term(view: View, codes: list[int], yes: bool, timezone: str | None) -> 
     listed = in_values(feature.term, [value_term(view, code, timezone) for code in codes], yes)
     if len(codes) < 2 or feature.base.endswith("]"):
         return listed
-    texts = [
-        input_text(feature.coded.values[code], feature.base, timezone=timezone) for code in codes
-    ]
+    texts = [input_text(feature.coded.values[code], feature.base, timezone=timezone) for code in codes]
     if any(not text or not set(text) <= _BARE_ELEMENT or text.lower() == "null" for text in texts):
         return listed
     array = raw(quote("{" + ",".join(texts) + "}"))
@@ -248,12 +248,11 @@ def _robust(view: View, bound: Bound, strict: bool, lower: bool, accept: Mask) -
         return True
     assert isinstance(text, str)
     edge = fold(text[1:-1].replace("''", "'"))
-    folded = scale.folded
     counted = np.flatnonzero(view.need[:-1] + view.bad[:-1])
     if len(counted) > _CHECKED:
         counted = counted[:: len(counted) // _CHECKED + 1]
     for code in counted.tolist():
-        key = folded[code]
+        key = scale.folded(code)
         inside = key > edge if lower else key < edge
         if (inside or (key == edge and not strict)) != bool(accept[code]):
             return False
@@ -285,6 +284,30 @@ def shapes(view: View, timezone: str | None) -> Iterator[Shape]:
         return
     yield from list_shapes(view, timezone)
     yield from range_shapes(view, timezone)
+    yield from remainder_shapes(view)
+
+
+def remainder_shapes(view: View) -> Iterator[Shape]:
+    """`a%n=r` for the divisors that all needed values leave the same rest by."""
+    feature = view.feature
+    if feature.path or feature.column is None or len(view.needed) < _ALIKE or feature.integers is None:
+        return
+    numbers = feature.integers
+    needed = numbers[view.needed]
+    common = int(np.gcd.reduce(needed - needed[0]))
+    # Small ones are features of their own; of the others those with no needless factor.
+    for divisor in dict.fromkeys((common, *(common // part for part in (2, 3, 5) if common % part == 0))):
+        if divisor < _LEAST_DIVISOR:
+            continue
+        rests = np.fmod(numbers, divisor)
+        accept = np.append(rests == rests[view.needed[0]], False)
+        if accept[:-1][view.needed].all():
+            yield Shape(accept, _remainder(feature.term, divisor, int(rests[view.needed[0]])))
+
+
+def _remainder(term: Term, divisor: int, rest: int) -> Spell:
+    left = op(term, "%", raw(str(divisor)))
+    return lambda yes: op(left, "=" if yes else "<>", raw(str(rest), Prec.UNARY if rest < 0 else Prec.ATOM))
 
 
 def is_text(view: View) -> bool:
