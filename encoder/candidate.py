@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -73,24 +74,25 @@ def footprint(catalog: Catalog, owed: Sequence[TableEffect], done: Effect) -> tu
     for effect in table_effects(catalog, done, origins):
         name = effect.table.name
         want = wanted.get(name)
-        inserts = set(want.inserts) if want else set()
-        deletes = set(want.deletes) if want else set()
+        inserts = Counter(want.inserts if want else ())
+        deletes = Counter(want.deletes if want else ())
         updates = dict(want.updates) if want else {}
-        for row in effect.inserts:
-            if row in inserts:
+        for row, count in Counter(effect.inserts).items():
+            if inserts[row] == count:
                 covered.add((name, "I", row, None))
-                inserts.discard(row)
-            else:
-                partner = _same_key(effect, row, inserts)
-                mend.add(name, row, -1)
-                if partner is not None:
-                    mend.add(name, partner, 1)
-                    covered.add((name, "I", partner, None))
-        for row in effect.deletes:
-            if row in deletes:
+                del inserts[row]
+                continue
+            # Of equal rows too few or too many are as wrong as another row.
+            mend.add(name, row, -count)
+            partner = _same_key(effect, row, inserts)
+            if partner is not None:
+                mend.add(name, partner, 1)
+                covered.add((name, "I", partner, None))
+        for row, count in Counter(effect.deletes).items():
+            if deletes[row] == count:
                 covered.add((name, "D", row, None))
             else:
-                mend.add(name, row, 1)
+                mend.add(name, row, count)
         for before, after in effect.updates:
             right = updates.get(before)
             goal = list(after)
@@ -108,7 +110,7 @@ def footprint(catalog: Catalog, owed: Sequence[TableEffect], done: Effect) -> tu
     return frozenset(covered), mend
 
 
-def _same_key(effect: TableEffect, row: RowTuple, rows: set[RowTuple]) -> RowTuple | None:
+def _same_key(effect: TableEffect, row: RowTuple, rows: Collection[RowTuple]) -> RowTuple | None:
     if not effect.table.row_key:
         return None
     key = effect.key(row)

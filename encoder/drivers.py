@@ -11,7 +11,7 @@ import psycopg
 from numpy.typing import NDArray
 
 from emit.render import render
-from emit.term import Delete, Insert, SourceKey, Statement, Term, Update, ref, separate
+from emit.term import Delete, Insert, Statement, Term, Update, ref, separate
 from encoder.candidate import Candidate, elements
 from encoder.context import Context
 from encoder.effect import Key, RowTuple, TableEffect
@@ -119,15 +119,11 @@ def _returned(context: Context, driver: Driver) -> list[Key] | None:
     names = driver.table.row_key or tuple(column.name for column in driver.table.stored)
     tree = driver.candidate.tree
     assert tree is not None
-    statement = replace(tree, returning=Term(separate([ref(_own(tree), name) for name in names])))
+    statement = replace(tree, returning=Term(separate([ref(tree.target.key, name) for name in names])))
     try:
         return context.lab.returned(render(statement))
     except psycopg.Error:
         return None
-
-
-def _own(tree: Statement) -> SourceKey:
-    return tree.target.key
 
 
 def _at(frame: Frame, keys: Sequence[Key]) -> NDArray[np.int64] | None:

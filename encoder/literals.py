@@ -220,7 +220,8 @@ def values_update(
 def _listed_value(value: Value, column: Column, timezone: str | None, first: bool) -> Term:
     """A value in a VALUES list, where no column gives it its type."""
     if value is None:
-        return raw("null::" + column.base, Prec.CAST) if first and column.base in _INTEGER_BASES else raw("null")
+        typed = first and column.base in _INTEGER_BASES | {"numeric"}
+        return raw("null::" + column.base, Prec.CAST) if typed else raw("null")
     if column.base in _INTEGER_BASES or (column.base == "numeric" and _DECIMAL.fullmatch(value)):
         return raw(value, Prec.UNARY if value.startswith("-") else Prec.ATOM)
     return raw(literal(value, "text", context="text", timezone=timezone))

@@ -10,13 +10,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emit.term import Update
 from encoder import literals
-from encoder.assignment.evaluate import ABSENT, evaluate
+from encoder.assignment.evaluate import ABSENT, evaluate, window_values
 from encoder.assignment.model import Expression, WindowExpression
 from encoder.assignment.search import Goal, find_expressions, find_partial, find_windows
 from encoder.assignment.windows import update_from_window
@@ -29,6 +30,7 @@ from encoder.frame import Frame
 from encoder.proof import prove
 from encoder.selection.model import Labels, Path, Selection
 from encoder.statements import Assignment, updates
+from scratch.catalog import Column
 from stream.model import Value
 
 Rows = NDArray[np.int64]
@@ -212,11 +214,19 @@ class UpdateSearch:
         if not window.selected and not needed:
             # Rows that the window leaves as they are need no condition; the proof tells.
             yield update_from_window(self.table, column, window, others=rest)
-        for selection in self._selections(Labels(must, ~must)):
-            for where in lowered(self.context, self.table.name, selection, needed=needed):
-                yield update_from_window(
-                    self.table, column, window, where=where.where, sources=where.sources, others=rest
-                )
+        idle = ~must if window.selected else ~must & ~self._window_free(place, window, others)
+        for forbidden in (idle, ~must) if (idle != ~must).any() else (idle,):
+            for selection in self._selections(Labels(must, forbidden)):
+                for where in lowered(self.context, self.table.name, selection, needed=needed):
+                    yield update_from_window(
+                        self.table, column, window, where=where.where, sources=where.sources, others=rest
+                    )
+
+    def _window_free(self, place: int, window: WindowExpression, others: Sequence[Assignment]) -> NDArray[np.bool_]:
+        """Rows that the window's value and the other assignments would leave as they are, or bring to what is owed."""
+        column = self.table.stored[place]
+        values = window_values(self.context.state, self.table.name, window, column, timezone=self.context.timezone)
+        return self._unharmed(column, values) & self.free_rows(others)
 
     def _partial(self, group: Group) -> Iterator[Candidate]:
         """Where no expression is right on all rows: one for most of them, literals for the others."""
@@ -308,15 +318,23 @@ class UpdateSearch:
             [column for column, _ in assignments],
             timezone=self.context.timezone,
         )
-        after = {self._index[key_of(self.table, before)]: row for before, row in self.effect.updates}
-        places = {column.name: place for place, column in enumerate(self.table.stored)}
         for (column, _), new in zip(assignments, values, strict=True):
-            own = self.frame.texts(column.name)
-            place = places[column.name]
-            for row, (old, value) in enumerate(zip(own, new, strict=True)):
-                if value not in (old, ABSENT) and not (row in after and after[row][place] == value):
-                    free[row] = False
+            free &= self._unharmed(column, new)
         return free
+
+    def _unharmed(self, column: Column, values: Sequence[Value]) -> NDArray[np.bool_]:
+        """Rows in which `values` for `column` change nothing, or do what is owed."""
+        place = self.table.stored.index(column)
+        free = np.ones(self.frame.size, dtype=np.bool_)
+        for row, (old, value) in enumerate(zip(self.frame.texts(column.name), values, strict=True)):
+            if value not in (old, ABSENT) and not (row in self._after and self._after[row][place] == value):
+                free[row] = False
+        return free
+
+    @cached_property
+    def _after(self) -> dict[int, RowTuple]:
+        """What becomes of updated rows of the frame."""
+        return {self._index[key_of(self.table, before)]: row for before, row in self.effect.updates}
 
 
 def _combinations(choices: Sequence[Sequence[Assignment]]) -> Iterator[tuple[Assignment, ...]]:

@@ -66,6 +66,8 @@ def _clause(key: Sequence[str], columns: Sequence[str]) -> Term:
 def _as_inserted(effect: TableEffect, row: RowTuple, known: set[int]) -> RowTuple:
     """`row` as the INSERT would have given it: what neither the key nor SET tells is guessed to be what all inserted
     rows hold, else what the row holds."""
-    constants = [column[0] if len(set(column)) == 1 else None for column in zip(*effect.inserts, strict=True)]
-    shared = [len(set(column)) == 1 for column in zip(*effect.inserts, strict=True)]
-    return tuple(constants[place] if place not in known and shared[place] else value for place, value in enumerate(row))
+    inserted = [set(column) for column in zip(*effect.inserts, strict=True)]
+    return tuple(
+        next(iter(inserted[place])) if place not in known and len(inserted[place]) == 1 else value
+        for place, value in enumerate(row)
+    )

@@ -24,9 +24,9 @@ CREATE TABLE brand(id int PRIMARY KEY, name varchar(60) NOT NULL, slug text NOT 
 CREATE TABLE item(id int PRIMARY KEY, brand_id int REFERENCES brand(id), title text NOT NULL, sku varchar(40),
   note text, price numeric(12,2), cost numeric, qty int, flags int NOT NULL DEFAULT 0, weight float,
   live bool NOT NULL, made timestamptz, due date, ends timestamptz, meta jsonb, tags text[],
-  total numeric(14,2), n int, parent_id int REFERENCES item(id), label text, flagged bool, code text);
+  total numeric(14,2), n int, parent_id int REFERENCES item(id), label text, flagged bool, code text, path text);
 CREATE TABLE line(id int PRIMARY KEY, item_id int NOT NULL REFERENCES item(id), quantity int NOT NULL,
-  amount numeric(12,2), kind text, created timestamptz, paid bool NOT NULL, remark text);
+  amount numeric(12,2), kind text, created timestamptz, paid bool NOT NULL, remark text, rebate numeric(4,1));
 CREATE INDEX ON line(item_id);
 INSERT INTO brand SELECT i, (ARRAY['Acme','Bolt & Co','Cargo','Delta works','Echo','Fjord'])[i]
   ||CASE WHEN i>3 THEN ' Ltd' ELSE '' END, 'br-'||i, i%2=0, 1+i*.125, 'media/old/logo_'||i||'.png'
@@ -41,9 +41,10 @@ INSERT INTO item SELECT i, nullif(1+i%7,7),
   jsonb_build_object('color',(ARRAY['red','blue'])[1+i%2],'w',i%9,'dim',jsonb_build_object('x',i,'y',2))
   ||(CASE WHEN i%3=0 THEN '{"old":1}' ELSE '{}' END)::jsonb,
   (ARRAY['{a,b}','{c}','{}','{b,a,d}'])[1+i%4]::text[], 0, i%11, CASE WHEN i>5 THEN 1+i%5 END, NULL, NULL,
-  'br-'||1+i*i%6 FROM generate_series(1,150) i;
+  'br-'||1+i*i%6, CASE WHEN i>9 THEN to_char(100+i%9,'FM000')ELSE''END||to_char(100+i,'FM000')
+  FROM generate_series(1,150) i;
 INSERT INTO line SELECT i, 1+i*7%130, 1+i%6, (i*7907%5000)/100.0, (ARRAY['buy','gift','ret'])[1+i%3],
-  '2024-3-1'::timestamptz+i*interval '3h', i%2=0, 'r'||i FROM generate_series(1,400) i;
+  '2024-3-1'::timestamptz+i*interval '3h', i%2=0, 'r'||i, nullif(i%4*5,0) FROM generate_series(1,400) i;
 ANALYZE;
 """
 
@@ -158,13 +159,32 @@ PLANTED: list[tuple[str, str, str, str]] = [
     ("document", "meta", "jsonb_build_object('id',id,'title',title)", ""),
     ("document", "note", "json_build_object('sku',sku,'q',qty)", ""),
     ("document", "meta", "to_jsonb(tags)", ""),
+    ("document", "meta", "jsonb_set(meta,'{dim}',jsonb_build_object('sku',upper(title),'ok',NOT live))", ""),
+    ("document", "meta", "jsonb_set(meta,'{dim,x}',to_jsonb(qty))", ""),
+    ("document", "meta", "meta||jsonb_build_object('color',CASE WHEN meta->>'color'='red'THEN'r'ELSE'b'END)", ""),
+    ("document", "meta", "meta||jsonb_build_object('w',(meta->>'w')::int*2)", ""),
     ("array", "tags", "tags||'{z}'", ""),
+    ("array", "tags", "tags||tags", ""),
     ("array", "tags", "array_remove(tags,'a')", ""),
     ("array", "tags", "array_replace(tags,'a','x')", ""),
     ("array", "tags", "tags||title", ""),
     ("array", "tags", "ARRAY[sku]", ""),
     ("array", "tags", "string_to_array(title,' ')", ""),
     ("array", "tags", "tags[2:]", ""),
+    ("time", "made", "made+'-90m'", ""),
+    ("time", "made", "made+'-1mon'", ""),
+    ("text", "label", "initcap(split_part(split_part(note,'/',4),'.',1))", ""),
+    ("text", "label", "substring(title,'\\d+')", ""),
+    (
+        "aggregate",
+        "total",
+        "(SELECT sum(round(quantity*amount*(1-coalesce(rebate,0)/100),2))FROM line WHERE item_id=item.id)",
+        "",
+    ),
+    ("aggregate", "due", "(SELECT max(created)FROM line WHERE item_id=item.id AND paid)", ""),
+    ("aggregate", "meta", "(SELECT jsonb_agg(remark ORDER BY id)FROM line WHERE item_id=item.id)", ""),
+    ("tree", "n", "(SELECT count(*)FROM item b WHERE b.path^@item.path)-1", ""),
+    ("tree", "note", "(SELECT title FROM item b WHERE b.path=left(item.path,-3))", ""),
     ("boolean", "live", "NOT live", ""),
     ("boolean", "flagged", "price>50", ""),
     ("boolean", "flagged", "note ISNULL", ""),

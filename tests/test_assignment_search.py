@@ -64,6 +64,10 @@ WINDOWS = [
     ("label", "rank()OVER(ORDER BY seen DESC)", "'B'||to_char(n,'FM0000')", None),
     ("price", "max(price)OVER(PARTITION BY shelf_id)", "n", None),
     ("price", "sum(pages)OVER(PARTITION BY shelf_id ORDER BY id)", "n", None),
+    ("place", "ntile(7)OVER(ORDER BY seen)", "n", None),
+    ("place", "rank()OVER(PARTITION BY shelf_id ORDER BY seen)", "(n-1)/10", None),
+    ("place", "rank()OVER(ORDER BY id)", "n%7+1", "rented"),
+    ("price", "rank()OVER(PARTITION BY shelf_id ORDER BY id)", "1./n", None),
 ]
 
 

@@ -13,7 +13,8 @@ from emit.render import render
 from encoder.budget import Budget
 from encoder.frame import State
 from encoder.insertion.search import InsertGoal, Sequences, propose_inserts
-from encoder.insertion.vectors import _common_ends, _longest_common
+from encoder.insertion.spell import common_ends
+from encoder.insertion.vectors import _longest_common
 from scratch.catalog import Catalog, read_catalog
 from scratch.database import create_database, with_database
 from scratch.server import Server
@@ -139,7 +140,7 @@ def test_every_spelling_is_exact(bed: Bed, wanted: list[dict[str, Value]]) -> No
 
 @given(st.lists(st.text("ab-", max_size=8), min_size=1, max_size=5))
 def test_common_ends_do_not_overlap(texts: list[str]) -> None:
-    start, end = _common_ends(texts)
+    start, end = common_ends(texts)
     assert start + end <= min(map(len, texts))
     assert len({text[:start] for text in texts}) == 1
     assert len({text[len(text) - end :] for text in texts}) == 1

@@ -69,6 +69,8 @@ _PLANTED = [
     "total<>(SELECT sum(price)FROM sale WHERE person_id=t.id)",
     "age>(SELECT max(price)FROM sale WHERE person_id=t.id)",
     "id IN(SELECT person_id FROM sale s,line WHERE sale_id=s.id)",
+    "id IN(SELECT person_id FROM sale s,line WHERE sale_id=s.id AND x=2)",
+    "id NOT IN(SELECT person_id FROM sale s,line WHERE sale_id=s.id AND x>1 AND person_id NOTNULL)",
     "email IN(SELECT email FROM lead)",
     "email IN(SELECT email FROM lead WHERE hot)",
     "(email,region_id)IN(SELECT email,region_id FROM lead)",

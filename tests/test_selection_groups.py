@@ -39,6 +39,8 @@ _PLANTED = [
     "id IN(SELECT id FROM(SELECT id,rank()OVER(PARTITION BY page_id ORDER BY at DESC)r FROM rev)x WHERE r<4)",
     "id IN(SELECT id FROM(SELECT id,rank()OVER(PARTITION BY page_id,lang ORDER BY at)r FROM rev)x WHERE r>1)",
     "id IN(SELECT id FROM(SELECT id,rank()OVER(PARTITION BY lang ORDER BY size,id)r FROM rev)x WHERE r<4)",
+    "id IN(SELECT id FROM(SELECT id,rank()OVER(PARTITION BY lang ORDER BY size DESC,id)r FROM rev)x WHERE r<4)",
+    "id IN(SELECT id FROM rev ORDER BY size,id DESC LIMIT 8)",
     "id IN(SELECT id FROM rev ORDER BY at DESC LIMIT 5)",
     "id IN(SELECT id FROM rev ORDER BY at LIMIT 7)",
     "id IN(SELECT id FROM rev ORDER BY size,id LIMIT 7)",

@@ -83,6 +83,8 @@ OWN = [
     "WHERE data->'n'>'30'",
     "WHERE data?'extra'",
     "WHERE net<<'10.2/16'",
+    "WHERE id%11=4 AND NOT hidden",
+    "WHERE id%13=5 OR kind=2",
     "WHERE kind=2 AND id NOT IN(14,44)",
     "WHERE kind=2 OR id IN(5,300)",
     "WHERE kind=0 AND price<300 OR kind=5 AND price>700",
@@ -99,6 +101,28 @@ PARENTS = [
     "WHERE page_id IN(SELECT id FROM base WHERE live)",
     "WHERE(place_region,place_nr)IN(SELECT region_id,nr FROM place WHERE name~'-2')",
 ]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "WHERE(hidden OR kind=4)AND owner_id<30",
+        "WHERE id%3=0 AND(flag ISNULL OR kind>4)",
+        "WHERE price>500 AND NOT(flag AND kind=2)",
+    ],
+)
+def test_clauses(bed: Bed, where: str) -> None:
+    labels = bed.labels(ITEM, where)
+    budget = Budget(100_000)
+    found = find_selections(bed.state, ITEM, labels, budget=budget, timezone="UTC", further=list)
+    best = bed.statements(ITEM, found[0])[0]
+    assert bed.deleted(ITEM, best) == bed.keys(ITEM, where)
+    assert size(best) <= size(f"DELETE FROM item {where}"), best
+
+
+def test_nothing_to_select(bed: Bed) -> None:
+    nothing = np.zeros(bed.state.frame(ITEM).size, dtype=np.bool_)
+    assert bed.find(ITEM, Labels(nothing, ~nothing)) == []
 
 
 @pytest.mark.parametrize("where", OWN + PARENTS)

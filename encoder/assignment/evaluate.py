@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder.assignment.bench import ABSENT, ERROR, Environment, bench
-from encoder.assignment.model import Expression
+from encoder.assignment.model import Expression, WindowExpression
+from encoder.assignment.windows import derived, valued
 from encoder.frame import State
 from scratch.catalog import Column
 from stream.model import TableName, Value
 
-__all__ = ["ABSENT", "ERROR", "evaluate"]
+__all__ = ["ABSENT", "ERROR", "evaluate", "window_values"]
 
 
 def evaluate(
@@ -38,3 +39,16 @@ def evaluate(
             (values,) = trial.values([expression.term], column, environment)
             found.append(trial.every_value(expression.term, column, environment) if values is None else values)
     return found
+
+
+def window_values(
+    state: State, table: TableName, expression: WindowExpression, column: Column, *, timezone: str | None = None
+) -> list[Value]:
+    """The values of a window over the whole table in all rows, after the assignment cast to `column`; ERROR in every
+    row where it raises in one."""
+    owner = state.catalog[table]
+    source, join = derived(owner, expression.window, None)
+    with bench(state, table, None) as trial:
+        environment = Environment(timezone or "UTC")
+        (values,) = trial.values([valued(owner, expression.term)], column, environment, None, (source,), [join])
+        return [ERROR] * trial.count if values is None else values

@@ -39,9 +39,9 @@ def _same_nulls(problem: Problem, item: Input) -> bool:
 
 def _shifted(problem: Problem, term: Term, base: str, values: Floats) -> Iterator[Term]:
     known = ~np.isnan(values)
-    difference = (problem.numbers - values)[known]
     if problem.base == "date" and base != "date":
-        difference = (problem.numbers - np.floor(values / _DAY) * _DAY)[known]
+        values = np.floor(values / _DAY) * _DAY
+    difference = (problem.numbers - values)[known]
     if not difference.any():
         yield term
         if base != problem.base:

@@ -74,7 +74,7 @@ def spell_rows(slots: Sequence[Slot], count: int, spell: Speller) -> list[Spelle
 
 def counted(count: int) -> Spelled:
     """`count` rows without any column that varies."""
-    return Spelled((Source("v", raw(f"generate_series(1,{count})"), ()),), {})
+    return Spelled((Source("v", f"generate_series(1,{count})", ()),), {})
 
 
 def _bases(slots: Sequence[Slot], count: int) -> list[Base]:

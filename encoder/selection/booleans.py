@@ -44,6 +44,8 @@ def arranged(terms: Sequence[Term]) -> list[Term]:
     """In the order that needs the fewest spaces: a quote or bracket before AND, a word at the very end."""
 
     def spaces(term: Term) -> tuple[bool, bool]:
+        if term.prec == Prec.OR:  # in a conjunction it has brackets
+            return False, False
         texts = _texts(term.parts)
         return _is_word(texts[-1][-1]), _is_word(texts[0][0])
 

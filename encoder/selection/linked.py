@@ -10,7 +10,17 @@ from encoder.budget import Budget
 from encoder.frame import State
 from encoder.selection.aggregates import Aggregates, Measures
 from encoder.selection.existence import Existence, Pairs
-from encoder.selection.links import UNCOMPARABLE, Condition, Deeper, Feature, Joined, Link, columns, is_constant, parents
+from encoder.selection.links import (
+    UNCOMPARABLE,
+    Condition,
+    Deeper,
+    Feature,
+    Joined,
+    Link,
+    columns,
+    is_constant,
+    parents,
+)
 from encoder.selection.masks import Offers, columns_of, source
 from scratch.catalog import ForeignKey
 
@@ -40,6 +50,11 @@ class _Way:
         return seen
 
     @property
+    def covering(self) -> bool:
+        """Whether all rows to select have linked rows, so that a condition on these may name them."""
+        return bool(self.joined.rows(self.joined.counts > 0)[self.existence.offers.labels.must].all())
+
+    @property
     def promising(self) -> bool:
         linked = self.joined.counts > 0
         return self.aggregates.complete or any(side.reached(linked) for side in self.existence.sides)
@@ -53,10 +68,10 @@ def search(
     `depth` 1 brings in the rows that linked rows refer to, and those that refer to linked rows.
     """
     ways = list(_ways(state, links, offers, budget, timezone))
-    for way in ways if depth else ():
-        if way.promising:
-            way.columns(parents(state, way.joined))
-    for way in ways if depth else ():
+    likely = sorted((way for way in ways if way.promising), key=lambda way: not way.covering) if depth else []
+    for way in likely:
+        way.columns(parents(state, way.joined))
+    for way in likely:
         for condition in _grandchildren(state, way.joined, budget):
             way.existence.add(condition, True)
             way.existence.add(condition, False)
@@ -65,9 +80,7 @@ def search(
         way.existence.pairs()
 
 
-def _ways(
-    state: State, links: Iterable[Link], offers: Offers, budget: Budget, timezone: str | None
-) -> Iterator[_Way]:
+def _ways(state: State, links: Iterable[Link], offers: Offers, budget: Budget, timezone: str | None) -> Iterator[_Way]:
     measures: Measures | None = None
     for link in links:
         size = state.frame(link.other).size

@@ -89,9 +89,9 @@ def find_selections(
     """At most `keep` selections, the shortest first, of all rows in `labels.must` and none in `labels.must_not`.
 
     `extra_atoms` are conditions of other families with their rows; `further` gives more of them, and `named`
-    selections that name rows by their keys in other ways, of less than so many bytes: both are asked only where what was found before leaves
-    room for them.  A unit of the budget is about a thousand cells read.  Empty only where the table has no row
-    key and no condition tells the rows apart, and where there is no row to select.
+    selections that name rows by their keys in other ways, in less than so many bytes: both are asked only where
+    what was found before leaves room for them.  A unit of the budget is about a thousand cells read.  Empty only
+    where there is no row to select, or the table has no row key and no condition tells the rows apart.
     """
     if not labels.must.any():
         return []
