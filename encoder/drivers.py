@@ -93,7 +93,10 @@ def reading(context: Context, driver: Driver) -> Iterator[tuple[Context, DriverR
     which differs from what the statement's other parts will see in the driver's own table alone.
     """
     if driver.deletes:
-        found = places(context.state.frame(driver.table.name), driver.returned)
+        frame = context.state.frame(driver.table.name)
+        found = places(frame, driver.returned)
+        if found is not None:
+            found = found[np.argsort(frame.scan[found])]
         yield None if found is None else (context, DriverRows(driver.table.name, found, None, CTE))
         return
     lab = context.lab
@@ -127,7 +130,7 @@ def _returned(context: Context, driver: Driver) -> list[Key] | None:
 
 
 def _at(frame: Frame, keys: Sequence[Key]) -> NDArray[np.int64] | None:
-    """The frame's rows of these keys; None where one is not there or there are twins."""
+    """The frame's rows of these keys, in their order; None where one is not there or there are twins."""
     if len(frame.index) != frame.size or not all(key in frame.index for key in keys):
         return None
-    return np.array(sorted(frame.index[key] for key in keys), dtype=np.int64)
+    return np.array([frame.index[key] for key in keys], dtype=np.int64)

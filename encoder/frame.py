@@ -109,6 +109,13 @@ class Frame:
         (places,) = columns(self.state.session, query)
         return np.array([int(place or 0) for place in places], dtype=np.int64)
 
+    @cached_property
+    def touched(self) -> bool:
+        """Whether the open transaction wrote rows: where those stand in a scan is not the same everywhere."""
+        written = "age(xmin) <= age(pg_current_xact_id()::xid)"
+        found = rows(self.state.session, f"SELECT FROM {table_sql(self.table.name)} WHERE {written} LIMIT 1")
+        return bool(found)
+
     @property
     def _order(self) -> str:
         order = ", ".join(identifier_sql(name) for name in self.table.row_key)

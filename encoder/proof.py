@@ -24,6 +24,8 @@ _MAX_ORDERS = 24
 _MAX_PERMUTED = 6
 # Row by row only up to this many rows.
 _MAX_ROWWISE = 1_000
+# The same when the time is up.
+_MAX_ORDERS_LATE, _MAX_ROWWISE_LATE = 6, 200
 
 
 def prove(
@@ -143,14 +145,16 @@ def settle(context: Context, owed: Effect, rowwise: Sequence[str] = (), *, most:
     statement a row change, those that still bring `owed` down are run.  Else in some order of the tables, so
     that those that fire triggers come before those that triggers write.  None where nothing works.
     """
-    if len(rowwise) <= _MAX_ROWWISE and not context.late:
+    # Late or not, an answer there must be; late, fewer ways to it are tried.
+    if len(rowwise) <= (_MAX_ROWWISE_LATE if context.late else _MAX_ROWWISE):
         along = _settle_along(context, owed, rowwise, most)
         if along is not None:
             return along
-    tables = sorted(owed.tables)
+    # Tables whose triggers write other tables come first.
+    tables = sorted(owed.tables, key=lambda name: (not context.catalog[name].triggers, name))
     orders = itertools.permutations(tables) if len(tables) <= _MAX_PERMUTED else iter((tables, tables[::-1]))
-    for order in itertools.islice(orders, _MAX_ORDERS):
-        if context.late:
+    for tried, order in enumerate(itertools.islice(orders, _MAX_ORDERS)):
+        if context.late and tried >= _MAX_ORDERS_LATE:
             break
         done = _settle_in(context, owed, order, most)
         if done is not None:

@@ -83,6 +83,7 @@ OWN = [
     "WHERE data->'n'>'30'",
     "WHERE data?'extra'",
     "WHERE net<<'10.2/16'",
+    "WHERE kind&2>0",
     "WHERE id%11=4 AND NOT hidden",
     "WHERE id%13=5 OR kind=2",
     "WHERE kind=2 AND id NOT IN(14,44)",

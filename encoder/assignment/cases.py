@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 
-from emit.literal import literal
-from emit.term import Part, Term
+from emit.literal import input_text, literal, quote
+from emit.term import Part, Term, raw
 from encoder.assignment.conditions import conditions
 from encoder.assignment.decimals import shortest_between
 from encoder.assignment.derived import json_fields
@@ -50,14 +50,26 @@ def _two(problem: Problem) -> Iterator[Term]:
     for first in sorted(set(problem.new), key=str):
         second = next(value for value in problem.new if value != first)
         for condition in islice(conditions(problem, [text == first for text in problem.new], True), _CONDITIONS):
-            yield case([(condition, _bare(problem, first))], _bare(problem, second))
+            one, other = _values(problem, (first, second))
+            yield case([(condition, one)], other)
 
 
-def _bare(problem: Problem, value: Value) -> Term:
-    """A constant inside of CASE, which takes its type from the column only if every branch is untyped text."""
+def _values(problem: Problem, values: Sequence[Value]) -> list[Term]:
+    """Constants as the branches of one CASE: untyped ones make it text, which only some columns take, so the first
+    tells the type of all."""
     if problem.base in ("boolean", "numeric", "integer", "bigint", "smallint", "text", "character varying"):
-        return problem.constant(value)
-    return literal_term(literal(value, problem.base, context="bare", timezone=problem.timezone))
+        return [problem.constant(value) for value in values]
+    shown: list[Term] = []
+    typed = False
+    for value in values:
+        if value is None:
+            shown.append(raw("null"))
+        elif typed:
+            shown.append(raw(quote(input_text(value, problem.base, timezone=problem.timezone))))
+        else:
+            shown.append(literal_term(literal(value, problem.base, context="bare", timezone=problem.timezone)))
+            typed = True
+    return shown
 
 
 def _map(problem: Problem, item: Input) -> Iterator[Term]:
@@ -71,13 +83,17 @@ def _map(problem: Problem, item: Input) -> Iterator[Term]:
     for text, value in meaning.items():
         weights[value] += len(text or "") + len(value or "") + 14
     otherwise = meaning[None] if None in meaning else max(sorted(weights, key=str), key=weights.__getitem__)
-    branches = [
-        (literal_term(literal(text, item.base, context="compare", timezone=problem.timezone)), _bare(problem, value))
+    named = [
+        (text, value)
         for text, value in sorted(meaning.items(), key=lambda pair: str(pair[0]))
         if value != otherwise and text is not None
     ]
-    if branches:
-        yield case(branches, None if otherwise is None else _bare(problem, otherwise), item.term)
+    if named:
+        *shown, last = _values(problem, [*(value for _, value in named), otherwise])
+        keys = [
+            literal_term(literal(text, item.base, context="compare", timezone=problem.timezone)) for text, _ in named
+        ]
+        yield case(list(zip(keys, shown, strict=True)), None if otherwise is None else last, item.term)
 
 
 def _bands(problem: Problem, item: Input) -> Iterator[Term]:
@@ -97,7 +113,8 @@ def _bands(problem: Problem, item: Input) -> Iterator[Term]:
     if any(a[2] >= b[1] for a, b in pairwise(runs)):
         return
     branches = []
-    for a, b in pairwise(runs):
+    *shown, last = _values(problem, [run[0] for run in runs])
+    for (a, b), value in zip(pairwise(runs), shown, strict=True):
         if item.is_time:
             cut = literal_term(literal(b[3], item.base, context="compare", timezone=problem.timezone))
         else:
@@ -105,8 +122,8 @@ def _bands(problem: Problem, item: Input) -> Iterator[Term]:
             if text is None:
                 return
             cut = literal_term(literal(text, "numeric", context="compare"))
-        branches.append((Term((*item.term.parts, "<", *cut.parts)), _bare(problem, a[0])))
-    yield case(branches, _bare(problem, runs[-1][0]))
+        branches.append((Term((*item.term.parts, "<", *cut.parts)), value))
+    yield case(branches, last)
 
 
 def split(condition: Term, first: Term, second: Term) -> Iterator[Term]:

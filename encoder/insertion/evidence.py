@@ -177,12 +177,12 @@ class _Finder:
 
     def matched(self, pool: DriverRows) -> Link | None:
         """One inserted row for each row of `pool`: matched by the columns that hold the same values equally often,
-        all together, texts with a constant before or behind them too; beyond that in the order of a scan."""
+        all together, texts with a constant before or behind them too; beyond that in order."""
         table, count = self.state.catalog[pool.table], len(self.slots[0].values) if self.slots else 0
         if len(pool.rows) != count or pool.cte is None:
             return None
         frame = self.state.frame(table.name)
-        places = pool.rows[np.argsort(frame.scan[pool.rows])].tolist()
+        places = pool.rows.tolist()
         wanted: list[tuple[Value, ...]] = [()] * count
         given: list[tuple[Value, ...]] = [()] * count
         varying = [slot for slot in self.slots if not slot.constant]

@@ -35,8 +35,8 @@ class InsertGoal:
 
 @dataclass(frozen=True, slots=True)
 class DriverRows:
-    """Rows that a statement of the same transaction deletes or updates, as indexes into the frame of
-    `table` in the state before.  With `cte` they can be read under that name, whose WITH the caller
+    """Rows that a statement of the same transaction returns, in the order in which it does, as indexes into the
+    frame of `table`.  With `cte` they can be read under that name, whose WITH the caller
     writes; `selection` tells them from the other rows, where that is known."""
 
     table: TableName

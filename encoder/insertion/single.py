@@ -152,8 +152,14 @@ def _variants(task: Task, link: Link, terms: Mapping[str, Term]) -> Iterator[Var
 
 
 def _as_stored(link: Link, frame: Frame) -> list[Order]:
-    """The order of a plain scan of the table, if it is that of the stream."""
+    """The order of a plain scan of the table, or that in which a statement returns its rows, if it is that of the
+    stream."""
     scan = frame.scan
+    if link.pool is not None and link.pool.cte is not None:
+        scan = np.full(frame.size, frame.size, dtype=np.int64)
+        scan[link.pool.rows] = np.arange(len(link.pool.rows))
+    elif frame.touched:
+        return []
     return [Order((), scan)] if bool((np.diff(scan[link.rows]) > 0).all()) else []
 
 

@@ -27,6 +27,7 @@ _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _MAX_VALUES = 20_000
 _MAX_KEYS = 12
+_FLAG_SETS = 256
 _MODULI = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 100)
 _DECIMAL_MODULI = (1, 2, 5, 7, 10)
 _DATE_PARTS = ("Q", "MM", "DD", "D", "HH24")
@@ -42,6 +43,7 @@ def derived(feature: Feature, timezone: str | None) -> Iterator[Feature]:
         yield from _of(feature, call("length", feature.term), "integer", lambda v: str(len(v)))
     elif base in INTEGERS or base == "numeric":
         yield from _remainders(feature)
+        yield from _bits(feature)
     elif base in ("date", "timestamp without time zone") or (base == "timestamp with time zone" and timezone in _UTC):
         yield from _date_parts(feature)
     elif base in ("jsonb", "json"):
@@ -83,6 +85,19 @@ def _remainders(feature: Feature) -> Iterator[Feature]:
         # As PostgreSQL's, the remainder of a Decimal has the sign of the dividend.
         results = {value: format(number % modulus, "f") for value, number in numbers.items()}
         yield from _of(feature, term, feature.base, results.__getitem__)
+
+
+def _bits(feature: Feature) -> Iterator[Feature]:
+    """`a&4` for the bits of a number that looks like a set of flags: few values, and no reference."""
+    numbers = feature.integers
+    if numbers is None or len(numbers) > _FLAG_SETS or (feature.column or "id").endswith("id") or numbers[0] < 0:
+        return
+    bits = [1 << place for place in range(int(numbers[-1]).bit_length())]
+    used = [bit for bit in bits if 0 < np.count_nonzero(numbers & bit) < len(numbers)]
+    # The lowest is told by a remainder as well.
+    for bit in [bit for bit in used if bit > 1][:_MAX_KEYS]:
+        results = {value: str(int(value) & bit) for value in feature.coded.values}
+        yield from _of(feature, op(feature.term, "&", raw(str(bit))), feature.base, results.__getitem__)
 
 
 def _date_parts(feature: Feature) -> Iterator[Feature]:

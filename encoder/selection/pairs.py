@@ -17,7 +17,7 @@ from encoder.selection.scales import INTEGERS, MICROSECONDS, NUMBERS, TEXTS, TIM
 
 _MAX_OWN = 24
 _MAX_OTHER = 72
-_MAX_DISTANCES = 12
+_MAX_DISTANCES, _MAX_FURTHER = 12, 4
 _NAN = float("nan")
 
 
@@ -114,15 +114,23 @@ def _equal(left: Feature, right: Feature) -> Iterator[PairAtom]:
 
 
 def distances(features: list[Feature]) -> Iterator[Feature]:
-    """The difference of two own columns as a feature of its own."""
-    own = [feature for feature in features if feature.column is not None and not feature.path]
+    """The difference of two columns of one row, own or of a direct parent, as a feature of its own."""
+    rows: dict[Path, list[Feature]] = {}
+    for feature in features:
+        if feature.column is not None and len(feature.path) <= 1:
+            rows.setdefault(feature.path, []).append(feature)
+    for path, columns in rows.items():
+        yield from _distances(columns, _MAX_FURTHER if path else _MAX_DISTANCES)
+
+
+def _distances(own: list[Feature], most: int) -> Iterator[Feature]:
     numeric = [found for feature in own if (found := _numeric(feature)) is not None]
     numeric = [n for n in numeric if n.family != "number" or n.feature.base not in INTEGERS or _counts(n)]
     made = 0
     for left, right in combinations(numeric, 2):
         if left.family != right.family or (left.feature.base == "date") != (right.feature.base == "date"):
             continue
-        if left.family == "number" and made >= _MAX_DISTANCES:
+        if left.family == "number" and made >= most:
             continue
         known = ~np.isnan(left.numbers) & ~np.isnan(right.numbers)
         if not known.any():
@@ -154,4 +162,5 @@ def _distance(left: _Numeric, right: _Numeric, known: Mask) -> Feature:
         texts[code] = text
     all_codes = np.full(len(known), -1, dtype=np.int32)
     all_codes[known] = codes
-    return Feature(op(left.feature.term, "-", right.feature.term), (), base, Coded(all_codes, tuple(texts)))
+    term = op(left.feature.term, "-", right.feature.term)
+    return Feature(term, left.feature.path, base, Coded(all_codes, tuple(texts)))
