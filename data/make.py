@@ -24,7 +24,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from emit.size import size
-from scratch.database import create_database, drop_database, dump_source, restore
+from scratch.database import analyze, create_database, drop_database, dump_source, restore
 from scratch.server import Server
 from stream.capture import capture_script, column_types
 from stream.model import TableName, Transaction
@@ -56,6 +56,7 @@ def make(name: str, server: Server, out: Path) -> None:
     # The stream starts from what others will restore, down to the order of rows on disk.
     with _database(server, name) as dsn:
         restore(dsn, out / "before.sql.gz")
+        analyze(dsn)
         transactions = _captured(dsn, script)
         _pack(out / "stream.jsonl.gz", _written(dsn, transactions))
     meta = {

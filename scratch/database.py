@@ -96,6 +96,12 @@ def restore(dsn: str, dump: Path) -> None:
                 session.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(role)))
 
 
+def analyze(dsn: str) -> None:
+    """Gather the planner's statistics of the database behind `dsn`."""
+    with connect(dsn) as session:
+        session.execute("ANALYZE")
+
+
 @contextmanager
 def _plain(dump: Path) -> Iterator[Path]:
     try:
