@@ -13,7 +13,7 @@ $(BIN)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 # Restore a sample, optimize its stream, prove the script, print the summary.
-SAMPLE ?= shop
+SAMPLE ?= pages
 demo: $(BIN)/.ready
 	mkdir -p out
 	$(BIN)/tersql optimize data/$(SAMPLE)/stream.jsonl.gz --dump data/$(SAMPLE)/before.sql.gz \
