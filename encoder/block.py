@@ -24,6 +24,7 @@ from encoder.upsert import upsert_candidates
 from solver.problem import Budget as SolverBudget
 from solver.problem import Candidate as Choice
 from solver.problem import CoverProblem, NoSolution
+from solver.problem import Strategy as Covering
 from solver.solve import solve
 from stream.model import TableName
 
@@ -90,7 +91,7 @@ def cheapest_exact(
     """Covers in ascending cost until one proves exact when run as a whole; a few tries."""
     banned: list[frozenset[int]] = []
     for _ in range(4):
-        cover = _cover(parts, pool, banned)
+        cover = _cover(parts, pool, banned, context.covering)
         if cover is None:
             return None
         chosen, bound = cover
@@ -106,13 +107,16 @@ def cheapest_exact(
 
 
 def _cover(
-    parts: Sequence[TableEffect], pool: Sequence[Candidate], banned: Sequence[frozenset[int]]
+    parts: Sequence[TableEffect],
+    pool: Sequence[Candidate],
+    banned: Sequence[frozenset[int]],
+    covering: Covering | None,
 ) -> tuple[list[Candidate], int] | None:
-    """The cheapest cover by `pool`, none of whose candidates lists is banned as a whole."""
+    """The cheapest cover by `pool` that `covering` finds, none of whose candidates lists is banned as a whole."""
     blocked = set().union(*(sorted(group, key=lambda i: -pool[i].size)[:1] for group in banned)) if banned else set()
     kept = [candidate for index, candidate in enumerate(pool) if index not in blocked]
     try:
-        found = solve(cover_problem(parts, kept), budget=SolverBudget())
+        found = solve(cover_problem(parts, kept), budget=SolverBudget(), strategy=covering)
     except NoSolution:
         return None
     # Deletes first frees keys, inserts last meets them; beyond that, the order of the searches.

@@ -21,8 +21,9 @@ _FAMILIES: tuple[_Family, ...] = (children.atoms, groups.atoms, trees.atoms, rel
 # Counted work by default: cells for each further family, thousands of cells for the search itself.
 _FAMILY_CELLS = 10_000_000
 _SEARCH_UNITS = 20_000
-# Estimated seconds of one search, and of each row of the table; units of a glance.
-_SELECT, _SELECT_ROW = 0.25, 4e-5
+# Rough seconds of one search that ends at once, of each row of the table, of a cell and of a unit of the search.
+_SELECT, _SELECT_ROW, _CELL, _UNIT = 0.1, 1e-5, 2e-8, 6e-5
+# Units of a glance.
 _GLANCE = 300
 # Atoms that compact row sets are tried beside.
 _WITHIN = 4
@@ -42,8 +43,10 @@ def _select(context: Context, table: TableName, labels: Labels, share: float) ->
 
     def further() -> list[MaskedAtom]:
         for family in _FAMILIES:
-            budget = Budget(int(context.effort.units(_FAMILY_CELLS) * share))
-            extra.extend(family(state, table, labels, budget, zone))
+            cells = Budget(int(context.effort.units(_FAMILY_CELLS) * share))
+            granted = cells.left
+            extra.extend(family(state, table, labels, cells, zone))
+            context.meter.spend((granted - cells.left) * _CELL)
         return extra
 
     def named(bound: int | None) -> list[Selection]:
@@ -54,7 +57,11 @@ def _select(context: Context, table: TableName, labels: Labels, share: float) ->
         # Nothing is left for a search; what the rows' own columns tell at once is still looked at.
         return find_selections(state, table, labels, budget=Budget(_GLANCE), timezone=zone, named=named)
     budget = Budget(int(context.effort.units(_SEARCH_UNITS) * share))
-    return find_selections(state, table, labels, budget=budget, timezone=zone, further=further, named=named)
+    granted = budget.left
+    found = find_selections(state, table, labels, budget=budget, timezone=zone, further=further, named=named)
+    # Searches differ widely: what this one really took is charged when it is known.
+    context.meter.spend((granted - budget.left) * _UNIT)
+    return found
 
 
 def lowered(

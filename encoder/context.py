@@ -8,6 +8,7 @@ from encoder.budget import Meter
 from encoder.frame import State
 from encoder.trial import Laboratory
 from scratch.catalog import Catalog
+from solver.problem import Strategy as Covering
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Effort:
 class Context:
     """One state of the scratch database with all that is needed to search in it.
 
-    `timezone` is the zone that the replaying session promises, None for no promise.
+    `timezone` is the zone that the replaying session promises, None for no promise; `covering` the way to
+    choose among the candidates, the exact one by default.
     """
 
     state: State
@@ -34,6 +36,7 @@ class Context:
     timezone: str | None
     effort: Effort = Effort()
     meter: Meter = field(default_factory=lambda: Meter(Effort().allowance))
+    covering: Covering | None = None
 
     @property
     def late(self) -> bool:

@@ -21,6 +21,7 @@ from encoder.yardstick import baseline, starter
 from scratch.catalog import Catalog
 from scratch.session import Session
 from solver.blocks import BlockProblem, partition
+from solver.greedy import Greedy
 from stream.model import RowChange, TableName, Transaction
 
 
@@ -93,7 +94,9 @@ def solve_transaction(
     started = time.monotonic()
     owed = effect_of(catalog, transaction.changes)
     parts = table_effects(catalog, owed, origins_in(state, transaction.changes))
-    context = Context(state, lab, timezone, effort, Meter(effort.allowance))
+    context = Context(
+        state, lab, timezone, effort, Meter(effort.allowance), Greedy() if strategy == Strategy.GREEDY else None
+    )
     rowwise = starter(catalog, transaction.changes, timezone)
     grouped = baseline(state, parts, timezone)
     found: list[Variant] = []

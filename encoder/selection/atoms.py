@@ -28,6 +28,8 @@ _PER_FEATURE = 10
 _DERIVED_DEPTH = 1
 # Bytes of the shortest operator with its operand, ` ISNULL` apart.
 _LEAST = 2
+# What a feature costs beside its rows, in units.
+_FEATURE = 3
 
 
 def atoms(
@@ -55,7 +57,7 @@ def atoms(
             continue
         if bound is not None and join_cost(feature.paths) + measure(feature.term) + _LEAST >= bound:
             continue
-        if not budget.spend(1 + rows // 1000):
+        if not budget.spend(_FEATURE + rows // 1000):
             return
         yield from feature_atoms(feature, labels, budget, timezone, partial)
     for pair in _pairs(state, table, known):
