@@ -1,7 +1,7 @@
 """A search that fails costs its candidates, never the script.
 
 Everything that a search proposes is proved by running it, and the literal cover is always there; so an
-error inside a search is reported and passed over.  Tests set TERSQL_STRICT, under which it is raised.
+error inside a search is reported and passed over.  With TERSQL_STRICT in the environment it is raised.
 """
 
 from __future__ import annotations
