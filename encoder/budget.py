@@ -20,13 +20,20 @@ class Budget:
 @dataclass
 class Meter:
     """The work that one transaction is worth, in rough seconds of a core as estimated from row counts: what is
-    estimated from the input is the same on every machine."""
+    estimated from the input is the same on every machine.
+
+    `spent` is what was taken so far, `cut` whether anything was refused.
+    """
 
     left: float
+    spent: float = 0.0
+    cut: bool = False
 
     def spend(self, estimate: float) -> bool:
         """Take `estimate`; False when nothing is left.  The last one granted may overdraw."""
         if self.left <= 0:
+            self.cut = True
             return False
         self.left -= estimate
+        self.spent += estimate
         return True

@@ -52,7 +52,7 @@ def _statements(context: Context, effect: TableEffect) -> Iterator[Sequence[Stat
         yield [*literals.delete_rows(table, anew.deletes, None, zone), literals.insert_rows(table, anew.inserts, zone)]
     search = UpdateSearch(context, [], effect)
     whole = search.whole()
-    for group in (whole, *(group for family in search.clusters(whole) for group in family)):
+    for group in (whole, *(group for family in search.clusters(whole) for group in family), *search.by_ease(whole)):
         if len(group.rows) > 1:
-            maps = value_map_updates(context, table, group.pairs, group.places, zone)
+            maps = value_map_updates(context.state, table, group.pairs, group.places, zone)
             yield from ([statement] for statement in maps[:_MAPS])

@@ -11,9 +11,11 @@ from emit.term import Statement
 from encoder.candidate import Candidate, Element, bytes_of, footprint
 from encoder.context import Context
 from encoder.effect import Effect, TableEffect, table_effects
-from encoder.literals import compact_floor
+from encoder.frame import State
+from encoder.literals import changed_places, compact_floor
 from encoder.steady import is_steady, is_unordered_join, order_matters, unindexed
 from encoder.trial import MAX_PLAN_COST
+from encoder.valuemap import value_map_updates
 from stream.model import TableName
 
 # How many rows are mended by literals at most, and how often a repair is repaired (triggers again).
@@ -24,6 +26,8 @@ _MAX_ORDERS = 24
 _MAX_PERMUTED = 6
 # Row by row only up to this many rows.
 _MAX_ROWWISE = 1_000
+# Bytes of a plain repair from which on a more compact one is looked for.
+_LONG_REPAIR = 150
 # The same when the time is up.
 _MAX_ORDERS_LATE, _MAX_ROWWISE_LATE = 6, 200
 
@@ -99,11 +103,9 @@ def try_statements(
         return Candidate(tuple(statements), covers, kind, moved), True
     whole = tuple(statements)
     for attempt in range(_MAX_REPAIRS):
-        repair = _repair(context, mend, anew=attempt > 0)
-        done = lab.observe((*whole, *repair)) if repair else ""
+        done, whole = _mended(context, whole, mend, anew=attempt > 0)
         if not isinstance(done, Effect):
             return None, False
-        whole = (*whole, *repair)
         moved = lab.moved
         covers, mend = footprint(context.catalog, owed, done)
         if not mend:
@@ -119,16 +121,46 @@ def _trial(context: Context, statements: Sequence[str]) -> tuple[Effect | str, f
     return done, context.lab.moved
 
 
-def _repair(context: Context, mend: Effect, *, anew: bool) -> list[str]:
-    """Literal statements that settle `mend`, [] where that is too much; with `anew`, rows that an UPDATE could
+def _mended(
+    context: Context, statements: tuple[str, ...], mend: Effect, *, anew: bool
+) -> tuple[Effect | str, tuple[str, ...]]:
+    """`statements` with a repair behind them, and what they do then; with `anew`, rows that an UPDATE could
     not bring right (a trigger stamps each) are deleted and inserted."""
     if mend.weight() > 2 * _MAX_MEND:
-        return []
-    return [
-        render(statement)
-        for effect in table_effects(context.catalog, mend)
-        for statement in compact_floor(effect.anew() if anew else effect, context.timezone)
-    ]
+        return "too much to mend", statements
+    effects = [effect.anew() if anew else effect for effect in table_effects(context.catalog, mend)]
+    plain = [render(statement) for effect in effects for statement in compact_floor(effect, context.timezone)]
+    if bytes_of(plain) > _LONG_REPAIR:
+        short = (*statements, *_compact_repair(context, statements, effects))
+        if bytes_of(short) < bytes_of((*statements, *plain)):
+            done = context.lab.observe(short)
+            if isinstance(done, Effect):
+                return done, short
+    return context.lab.observe((*statements, *plain)), (*statements, *plain)
+
+
+def _compact_repair(context: Context, statements: Sequence[str], effects: Sequence[TableEffect]) -> list[str]:
+    """Literal statements for `effects` that make use of the rows as `statements` leave them."""
+    lab = context.lab
+    found: list[str] = []
+    standing = lab.sequences()
+    with lab.savepoint():
+        for statement in statements:
+            lab.perform(statement)
+        # A state of its own: what is known of the rows before stays known.
+        state = State(lab.session, context.catalog)
+        for effect in effects:
+            places = sorted({place for pair in effect.updates for place in changed_places(*pair)})
+            maps = value_map_updates(state, effect.table, effect.updates, places, context.timezone)
+            ways = [compact_floor(effect, context.timezone)]
+            if maps:
+                rest = compact_floor(replace(effect, updates=()), context.timezone)
+                split = len(rest) - bool(effect.inserts)
+                ways.append([*rest[:split], maps[0], *rest[split:]])
+            spelled = [tuple(render(statement) for statement in way) for way in ways]
+            found.extend(min(spelled, key=bytes_of))
+    lab.stand(standing)
+    return found
 
 
 def _explodes(context: Context, statement: str) -> bool:

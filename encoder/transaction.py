@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from encoder.block import Plan
@@ -56,8 +56,9 @@ class Variant:
 class Solved:
     """A transaction's variants, cheapest first, the literal ones last; sizes include BEGIN and COMMIT.
 
-    `bound` is what no script made of the same candidates could go below; `problem` holds the choice that
-    each block left, None where nothing was searched.
+    `bound` is what no script made of the same candidates could go below; `work` is what the search took of its
+    allowance, `cut` whether it would have taken more (see encoder.budget.Meter); `problem` holds the choice that each
+    block left, None where nothing was searched.
     """
 
     index: int
@@ -67,8 +68,27 @@ class Solved:
     baseline: int
     bound: int
     consumes: frozenset[TableName]
+    work: float = 0.0
+    cut: bool = False
     seconds: float = field(default=0.0, compare=False)
     problem: BlockProblem | None = field(default=None, compare=False, repr=False)
+
+    def joined(self, other: Solved) -> Solved:
+        """The variants of both searches of one transaction, and the choice of the one that found the cheapest."""
+        better, worse = sorted((self, other), key=lambda one: one.bound)
+        return replace(
+            better,
+            variants=_ordered([*better.variants, *worse.variants]),
+            work=self.work + other.work,
+            cut=self.cut and other.cut,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+def _ordered(found: Sequence[Variant]) -> tuple[Variant, ...]:
+    """Each script once, the cheapest first."""
+    unique = {variant.statements: variant for variant in reversed(found)}
+    return tuple(sorted(unique.values(), key=lambda v: (v.size, len(v.sequences), v.statements)))
 
 
 DEFAULT_EFFORT = Effort()
@@ -117,16 +137,17 @@ def solve_transaction(
             if variant is not None:
                 found.append(variant)
     state.forget(sorted(owed.tables))
-    unique = {variant.statements: variant for variant in reversed(found)}
-    ordered = sorted(unique.values(), key=lambda v: (v.size, len(v.sequences), v.statements))
+    ordered = _ordered(found)
     return Solved(
         transaction.index,
         len(transaction.changes),
-        tuple(ordered),
+        ordered,
         FRAME_BYTES + bytes_of(rowwise),
         FRAME_BYTES + bytes_of(grouped),
         FRAME_BYTES + min((v.size for v in ordered), default=0),
         consumed_sequences(catalog, transaction.changes),
+        context.meter.spent,
+        context.meter.cut,
         time.monotonic() - started,
         problem,
     )

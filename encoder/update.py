@@ -37,6 +37,7 @@ Rows = NDArray[np.int64]
 
 _MAX_VALUE_GROUPS = 8
 _MAX_CLUSTERS = 8
+_MAX_LONE = 3
 _COMBINATIONS = 4
 # How many expressions one search for a column may try.
 _EXPRESSIONS = 3_000
@@ -88,6 +89,8 @@ class UpdateSearch:
             return []
         whole = self.whole()
         found = self._attempt(whole)
+        for part in self._lone(whole):
+            found += self._attempt(part)
         clusters = self.clusters(whole)
         best = min((c.size for c in found if whole.elements(self.effect) <= c.covers), default=None)
         for family in clusters:
@@ -101,6 +104,8 @@ class UpdateSearch:
                     found += self._parts(group)
         if best is None:
             found += self._parts(whole)
+            for part in self.by_ease(whole):
+                found += self._attempt(part)
         return found
 
     def _parts(self, group: Group) -> list[Candidate]:
@@ -149,6 +154,20 @@ class UpdateSearch:
         if 1 < len(by_columns) <= _MAX_CLUSTERS:
             families.append([self._group([whole.pairs[i] for i in rows], p) for p, rows in by_columns.items()])
         return families
+
+    def by_ease(self, group: Group) -> list[Group]:
+        """The same rows with the columns that an expression explains, and with the others; [] where all are alike."""
+        easy = tuple(place for place in group.places if self._find_expressions(group, place))
+        hard = tuple(place for place in group.places if place not in easy)
+        return [replace(group, places=places) for places in (easy, hard)] if easy and hard else []
+
+    def _lone(self, group: Group) -> list[Group]:
+        """The same rows with one column each, where triggers may see to the others."""
+        if not self.table.triggers or len(group.places) == 1:
+            return []
+        return [replace(group, places=(place,)) for place in group.places if self._find_expressions(group, place)][
+            :_MAX_LONE
+        ]
 
     def _value_groups(self, group: Group) -> list[Group]:
         """The rows of `group` by their new values, if these are few."""

@@ -15,9 +15,8 @@ from emit.literal import input_text, literal, quote
 from emit.render import render
 from emit.term import Part, Prec, Source, Term, Update, call, cast, conjoin, op, raw, ref, separate
 from encoder import literals
-from encoder.context import Context
 from encoder.effect import RowTuple, key_of
-from encoder.frame import Frame
+from encoder.frame import Frame, State
 from encoder.keyset import shifted, shortest
 from encoder.listing import INTEGERS, Listing, element, keys, listings, type_name
 from encoder.rowset import row_set_atoms
@@ -37,7 +36,7 @@ _PLAIN = INTEGERS | {"numeric", "boolean"}
 
 
 def value_map_updates(
-    context: Context, table: Table, pairs: Sequence[Pair], places: Sequence[int], timezone: str | None
+    state: State, table: Table, pairs: Sequence[Pair], places: Sequence[int], timezone: str | None
 ) -> list[Update]:
     """Statements that bring the columns at `places` (of `table.stored`) of every row to its new value, the shortest
     first.  `pairs` are the rows before and after; their keys do not change.
@@ -47,7 +46,7 @@ def value_map_updates(
     stored = {column.name: place for place, column in enumerate(table.stored)}
     if not table.row_key or not pairs or any(stored[name] in places for name in table.row_key):
         return []
-    task = _Task(context.state.frame(table.name), table, tuple(pairs), tuple(places), timezone)
+    task = _Task(state.frame(table.name), table, tuple(pairs), tuple(places), timezone)
     measured = {render(update): update for update in task.updates()}
     return [measured[text] for text in sorted(measured, key=lambda text: (len(text.encode()), text))]
 

@@ -39,8 +39,9 @@ from tersql.explain_page import page as explain_page
 from tersql.explain_text import kinds_table, transaction_text
 from tersql.files import require_writable, written
 from tersql.instances import write_instances
-from tersql.optimize import EFFORTS, Options
+from tersql.optimize import Options
 from tersql.optimize import optimize as run_optimize
+from tersql.rounds import EFFORTS
 from tersql.verify import verify as run_verify
 
 app = typer.Typer(

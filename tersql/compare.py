@@ -27,8 +27,9 @@ from solver.problem import Budget, CoverProblem, Infeasible, NoSolution, Solutio
 from stream.open import open_stream
 from tersql.errors import InputError, server_errors
 from tersql.instances import Instance, instance_of, read_instance
-from tersql.optimize import Options, effort, finished
+from tersql.optimize import Options, finished
 from tersql.pool import Pool
+from tersql.rounds import in_rounds
 from tersql.worker import Task
 from tersql.workloads import Workload, find_workloads
 from tersql.workspace import Origin, workspace
@@ -190,8 +191,8 @@ def search(workload: Workload, *, scratch: str | None = None, options: Options |
         pool = stack.enter_context(Pool(min(max(1, options.jobs), total)))
         stack.enter_context(server_errors())
         place = stack.enter_context(workspace(Origin(workload.dump), scratch))
-        task = Task(workload.stream, options.strategy, options.timezone, effort(options.effort, total))
-        done = pool.solve(place, task, total, Deadline(), options.progress)
+        task = Task(workload.stream, options.strategy, options.timezone)
+        done = in_rounds(pool, place, task, total, options.effort, Deadline(), options.progress)
         result = finished(place, workload.stream, done, options.timezone)
     reports = zip(done, result.transactions, strict=True)
     return [instance_of(workload.name, one.solved, report.size) for one, report in reports]

@@ -36,7 +36,7 @@ from scratch.session import Session, connect
 from stream.model import Op, TableName, Transaction, Value
 from stream.open import open_stream
 from tersql.errors import InputError, one_line, server_errors
-from tersql.optimize import effort
+from tersql.rounds import effort
 from tersql.workspace import Origin, workspace
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from emit.literal import table_name
 from emit.rules import check_script
-from encoder.context import Effort
 from encoder.deadline import Deadline
 from encoder.transaction import FRAME_BYTES, Strategy, Variant
 from replay.replayer import Replayer
@@ -21,6 +20,7 @@ from stream.model import TableName
 from stream.open import open_stream
 from tersql.errors import NotReplayable, server_errors
 from tersql.pool import Pool
+from tersql.rounds import EFFORTS, in_rounds
 from tersql.sequencing import adjusted, choose
 from tersql.temporary import rereadable
 from tersql.worker import Done, Task
@@ -28,27 +28,14 @@ from tersql.workspace import Origin, Workspace, workspace
 
 _log = logging.getLogger("tersql")
 
-EFFORTS = {"low": 0.3, "default": 1.0, "high": 4.0}
-
-# What all transactions together may cost at the default level, in estimated seconds of one core, and the least that
-# each of them is worth however many there are.
-_ALLOWANCE = 150.0
-_LEAST_ALLOWANCE = 1.5
-
-
-def effort(level: str, transactions: int) -> Effort:
-    """The counted work that each transaction of a stream with so many of them gets at `level`."""
-    scale = EFFORTS[level]
-    return Effort(scale, scale * max(_LEAST_ALLOWANCE, _ALLOWANCE / max(1, transactions)))
-
-
 # What is kept of the time limit for the last pass.
 _SEARCH_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionReport:
-    """What one transaction cost: bytes with its BEGIN and COMMIT, and how it was written."""
+    """What one transaction cost: bytes with its BEGIN and COMMIT, how it was written, and what its search took
+    (see encoder.transaction.Solved for `work` and `cut`)."""
 
     index: int
     changes: int
@@ -58,6 +45,8 @@ class TransactionReport:
     bound: int
     kind: str
     seconds: float = 0.0
+    work: float = 0.0
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,8 +121,8 @@ def optimize(
         stack.enter_context(server_errors())
         place = stack.enter_context(workspace(origin, scratch))
         connect(place.admin_dsn, timezone=options.timezone).close()  # refuses a zone that the server does not know
-        task = Task(path, options.strategy, options.timezone, effort(options.effort, total))
-        found = pool.solve(place, task, total, deadline, options.progress)
+        task = Task(path, options.strategy, options.timezone)
+        found = in_rounds(pool, place, task, total, options.effort, deadline, options.progress)
         result = finished(place, path, found, options.timezone)
     return replace(result, seconds=time.monotonic() - started)
 
@@ -171,6 +160,8 @@ def _last_pass(
                     one.bound,
                     variant.kind,
                     round(one.seconds, 2),
+                    round(one.work, 2),
+                    one.cut,
                 )
             )
         difference = replayer.compare_all()

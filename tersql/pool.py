@@ -10,8 +10,8 @@ import os
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, Pipe, wait
@@ -20,6 +20,7 @@ from typing import Any
 
 import psycopg
 
+from encoder.context import Effort
 from encoder.deadline import Deadline
 from scratch.database import create_database, drop_database, with_database
 from scratch.errors import ScratchError
@@ -95,37 +96,47 @@ class Pool:
             self._workers.pop().end()
 
     def solve(
-        self, place: Workspace, task: Task, total: int, deadline: Deadline, progress: Callable[[int, int], None] | None
-    ) -> list[Done]:
-        """All transactions from 1 to `total`, in the order of the stream.
+        self,
+        place: Workspace,
+        task: Task,
+        wanted: Mapping[int, Effort],
+        deadline: Deadline,
+        progress: Callable[[int], None] | None,
+    ) -> dict[int, Done]:
+        """The transactions of `wanted`, each solved with its effort, by their indexes in the order of the stream.
 
-        `task` lacks what differs by worker.  Raises StreamError, ScratchError, InternalError.
+        `task` lacks what differs by worker; `progress` is called with how many are done.  Raises StreamError,
+        ScratchError, InternalError.
         """
-        return _Run(self._workers, place, task, total, deadline).results(progress)
+        while len(self._workers) < min(self._jobs, len(wanted)):
+            self._workers.append(_Worker.start())
+        return _Run(self._workers, place, task, wanted, deadline).results(progress)
 
 
 class _Run:
-    def __init__(self, workers: list[_Worker], place: Workspace, task: Task, total: int, deadline: Deadline) -> None:
+    def __init__(
+        self, workers: list[_Worker], place: Workspace, task: Task, wanted: Mapping[int, Effort], deadline: Deadline
+    ) -> None:
         self._workers = workers
         self._place = place
         self._task = replace(task, memory=max(_LEAST_MEMORY, _MEMORY // max(len(workers), 1)))
-        self._total = total
+        self._wanted = wanted
         self._deadline = deadline
-        self._next = 1
+        self._waiting = deque(sorted(wanted))
         self._attempts: Counter[int] = Counter()
         self._done: dict[int, Done] = {}
 
-    def results(self, progress: Callable[[int, int], None] | None) -> list[Done]:
+    def results(self, progress: Callable[[int], None] | None) -> dict[int, Done]:
         try:
-            for worker in self._workers:
+            for worker in list(self._workers):
                 self._employ(worker)
                 self._claim(worker)
-            while len(self._done) < self._total:
+            while len(self._done) < len(self._wanted):
                 for pipe in wait([worker.pipe for worker in self._workers]):
                     self._hear(next(worker for worker in self._workers if worker.pipe is pipe))
                     if progress is not None:
-                        progress(len(self._done), self._total)
-            return [self._done[index] for index in sorted(self._done)]
+                        progress(len(self._done))
+            return {index: self._done[index] for index in sorted(self._done)}
         finally:
             # Their connections first: a worker in the middle of a statement would be waited for.
             while self._workers:
@@ -149,15 +160,14 @@ class _Run:
     def _claim(self, worker: _Worker, index: int | None = None) -> None:
         """Have the worker solve `index`, or the next that nobody has."""
         if index is None:
-            if self._next > self._total:
+            if not self._waiting:
                 self._workers.remove(worker)
                 self._dismiss(worker)
                 return
-            index = self._next
-            self._next += 1
+            index = self._waiting.popleft()
         worker.claimed = index
         self._attempts[index] += 1
-        _tell(worker, Claim(index, plainly=self._attempts[index] == _ATTEMPTS))
+        _tell(worker, Claim(index, self._wanted[index], plainly=self._attempts[index] == _ATTEMPTS))
 
     def _hear(self, worker: _Worker) -> None:
         try:

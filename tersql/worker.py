@@ -25,7 +25,7 @@ from encoder.context import Effort
 from encoder.deadline import Deadline
 from encoder.frame import State
 from encoder.partitioning import implied_positions
-from encoder.transaction import Solved, Strategy, solve_transaction
+from encoder.transaction import DEFAULT_EFFORT, Solved, Strategy, solve_transaction
 from encoder.trial import Laboratory, install_capture
 from replay.replayer import ODD_SETTINGS, ODD_TIMEZONE
 from scratch.catalog import read_catalog
@@ -46,7 +46,6 @@ class Task:
     stream: Path
     strategy: Strategy
     timezone: str | None
-    effort: Effort
     dsn: str = ""
     seconds: float = 0.0
     memory: int = 0
@@ -54,9 +53,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The transaction to solve next; `plainly` by its literal forms alone."""
+    """The transaction to solve next and the work that it is worth; `plainly` by its literal forms alone."""
 
     index: int
+    effort: Effort = DEFAULT_EFFORT
     plainly: bool = False
 
 
@@ -98,7 +98,14 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
 
         def solve(strategy: Strategy) -> Solved:
             return solve_transaction(
-                session, catalog, lab, state, transaction, strategy=strategy, timezone=task.timezone, effort=task.effort
+                session,
+                catalog,
+                lab,
+                state,
+                transaction,
+                strategy=strategy,
+                timezone=task.timezone,
+                effort=wanted.effort,
             )
 
         wanted = claim()
