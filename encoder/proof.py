@@ -158,7 +158,7 @@ def _compact_repair(context: Context, statements: Sequence[str], effects: Sequen
                 split = len(rest) - bool(effect.inserts)
                 ways.append([*rest[:split], maps[0], *rest[split:]])
             spelled = [tuple(render(statement) for statement in way) for way in ways]
-            found.extend(min(spelled, key=bytes_of))
+            found.extend(min(spelled, key=lambda texts: bytes_of(list(texts))))
     lab.stand(standing)
     return found
 

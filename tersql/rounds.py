@@ -23,7 +23,7 @@ _LEAST = 1.5
 # What a second search gets at least, in shares of the first, and at most.
 _MORE, _MOST = 3.0, 60.0
 # Transactions of fewer bytes are as good as they get.
-_SHORT = 90
+_SHORT = 120
 
 
 def effort(level: str, transactions: int) -> Effort:
