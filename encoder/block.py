@@ -21,6 +21,7 @@ from encoder.insert import insert_candidates
 from encoder.sharing import shared_candidates
 from encoder.update import update_candidates
 from encoder.upsert import upsert_candidates
+from scratch.catalog import Catalog
 from solver.problem import Budget as SolverBudget
 from solver.problem import Candidate as Choice
 from solver.problem import CoverProblem, NoSolution
@@ -55,25 +56,45 @@ class Plan:
         return bytes_of(self.statements)
 
 
-def block_candidates(context: Context, owed: Effect, origins: Origins) -> tuple[list[TableEffect], list[Candidate]]:
-    """What a block owes by table, and everything that the searches propose for it."""
+def block_candidates(
+    context: Context, owed: Effect, origins: Origins, *, thorough: bool = False
+) -> tuple[list[TableEffect], list[Candidate]]:
+    """What a block owes by table, and everything that the searches propose for it.
+
+    A table all of whose rows some statement on another table settles (a trigger or a foreign key's action
+    writes them) is searched only if `thorough`.
+    """
     parts = table_effects(context.catalog, owed, origins)
     found: list[Candidate] = []
-    for part in parts:
-        found += floor_candidates(context, parts, part)
-        if context.late:
+    settled: set[Element] = set()
+    for part in sorted(parts, key=partial(_follows, context.catalog)):
+        if not thorough and elements([part]) <= settled:
             continue
-        for search in (delete_candidates, update_candidates, insert_candidates, upsert_candidates):
-            what = f"{search.__name__} of {part.table.name}"
-            found += guarded(context.lab.session, what, partial(search, context, parts, part))
+        made = floor_candidates(context, parts, part)
+        if not context.late:
+            for search in (delete_candidates, update_candidates, insert_candidates, upsert_candidates):
+                what = f"{search.__name__} of {part.table.name}"
+                made += guarded(context.lab.session, what, partial(search, context, parts, part))
+        settled |= {element for candidate in made for element in candidate.covers}
+        found += made
     found += guarded(context.lab.session, "shared selections", partial(shared_candidates, context, parts, found))
     return parts, found
+
+
+def _follows(catalog: Catalog, part: TableEffect) -> bool:
+    """Whether no trigger and no foreign key's action brings what happens to this table on to others."""
+    acted = (key.on_delete + key.on_update for key in catalog.referenced_by.get(part.table.name, ()))
+    return not part.table.triggers and all(set(actions) <= set("ar") for actions in acted)
 
 
 def solve_block(context: Context, owed: Effect, origins: Origins) -> list[Plan]:
     """Exact plans for `owed` in the present state: the cheapest, and the cheapest that leaves all
     sequences alone.  [] if nothing exact was found."""
-    parts, candidates = block_candidates(context, owed, origins)
+    plans = _plans(context, owed, *block_candidates(context, owed, origins))
+    return plans or _plans(context, owed, *block_candidates(context, owed, origins, thorough=True))
+
+
+def _plans(context: Context, owed: Effect, parts: Sequence[TableEffect], candidates: Sequence[Candidate]) -> list[Plan]:
     problem = cover_problem(parts, candidates)
     plans: list[Plan] = []
     still = [candidate for candidate in candidates if not candidate.sequences]
