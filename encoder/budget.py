@@ -37,3 +37,8 @@ class Meter:
         self.left -= estimate
         self.spent += estimate
         return True
+
+    def charge(self, estimate: float) -> None:
+        """Take `estimate` for work that had to be done."""
+        self.left -= estimate
+        self.spent += estimate

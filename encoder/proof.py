@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from emit.render import render
 from emit.term import Statement
@@ -18,6 +18,10 @@ from encoder.trial import MAX_PLAN_COST
 from encoder.valuemap import value_map_updates
 from stream.model import TableName
 
+# How many statements that do harm are mended where none is right.
+_MAX_MENDED = 2
+# Rough seconds of a trial, of each row that it writes, and of each row to mend.
+_TRIAL, _TRIAL_ROW, _MEND_ROW = 0.006, 6e-5, 3e-4
 # How many rows are mended by literals at most, and how often a repair is repaired (triggers again).
 _MAX_MEND = 4_000
 _MAX_REPAIRS = 3
@@ -49,29 +53,29 @@ def prove(
     """
     trees = {render(statement): statement for statement in statements}
     texts = sorted(trees, key=lambda text: (len(text.encode()), text))
-    mended: Candidate | None = None
+    faulty: list[tuple[int, str]] = []
     shaky: Candidate | None = None
     for text in texts[:tries]:
-        candidate, exact = try_statements(context, owed, [text], kind)
-        if candidate is None or not target <= candidate.covers:
+        trial = _seen(context, owed, [text])
+        if trial is None or not target <= trial.covers:
             continue
-        if exact:
-            candidate = replace(candidate, tree=trees[text])
-            ordered = not (candidate.sequences or order_matters(text))
-            if ordered or (not is_unordered_join(trees[text]) and is_steady(context, text)):
-                return _shorter(candidate, mended)
-            steadied = _steadied(context, owed, target, candidate)
-            if steadied is not None:
-                return _shorter(steadied, mended)
-            shaky = shaky or candidate
-        elif mended is None or candidate.size < mended.size:
-            mended = candidate
-    return _shorter(shaky, mended)
+        if trial.mend:
+            faulty.append((trial.mend.weight(), text))
+            continue
+        candidate = Candidate((text,), trial.covers, kind, trial.moved, trees[text])
+        ordered = not (candidate.sequences or order_matters(text))
+        if ordered or (not is_unordered_join(trees[text]) and is_steady(context, text)):
+            return candidate
+        steadied = _steadied(context, owed, target, candidate)
+        if steadied is not None:
+            return steadied
+        shaky = shaky or candidate
+    mended = (try_statements(context, owed, [text], kind)[0] for _, text in sorted(faulty)[:_MAX_MENDED])
+    return _shortest([shaky, *(found for found in mended if found is not None and target <= found.covers)])
 
 
-def _shorter(first: Candidate | None, second: Candidate | None) -> Candidate | None:
-    found = [candidate for candidate in (first, second) if candidate is not None]
-    return min(found, key=lambda candidate: candidate.size, default=None)
+def _shortest(found: Iterable[Candidate | None]) -> Candidate | None:
+    return min((one for one in found if one is not None), key=lambda candidate: candidate.size, default=None)
 
 
 def _steadied(
@@ -92,25 +96,36 @@ def try_statements(
     context: Context, owed: Sequence[TableEffect], statements: Sequence[str], kind: str
 ) -> tuple[Candidate | None, bool]:
     """Run `statements` and see; (candidate, whether it needed no repair), (None, False) for a failure."""
-    lab = context.lab
-    done, moved = context.state.remember(("trial", tuple(statements)), lambda: _trial(context, statements))
-    if not isinstance(done, Effect):
+    trial = _seen(context, owed, statements)
+    if trial is None or not trial.covers:
         return None, False
-    covers, mend = footprint(context.catalog, owed, done)
-    if not covers:
-        return None, False
-    if not mend:
-        return Candidate(tuple(statements), covers, kind, moved), True
-    whole = tuple(statements)
+    if not trial.mend:
+        return Candidate(tuple(statements), trial.covers, kind, trial.moved), True
+    whole, mend = tuple(statements), trial.mend
     for attempt in range(_MAX_REPAIRS):
         done, whole = _mended(context, whole, mend, anew=attempt > 0)
         if not isinstance(done, Effect):
             return None, False
-        moved = lab.moved
+        moved = context.lab.moved
         covers, mend = footprint(context.catalog, owed, done)
         if not mend:
             return (Candidate(whole, covers, kind + "+repair", moved) if covers else None), False
     return None, False
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What statements were seen to do: elements settled, what would have to follow, sequences moved."""
+
+    covers: frozenset[Element]
+    mend: Effect
+    moved: frozenset[TableName]
+
+
+def _seen(context: Context, owed: Sequence[TableEffect], statements: Sequence[str]) -> _Trial | None:
+    """What `statements` do here; None where they fail."""
+    done, moved = context.state.remember(("trial", tuple(statements)), lambda: _trial(context, statements))
+    return _Trial(*footprint(context.catalog, owed, done), moved) if isinstance(done, Effect) else None
 
 
 def _trial(context: Context, statements: Sequence[str]) -> tuple[Effect | str, frozenset[TableName]]:
@@ -118,6 +133,7 @@ def _trial(context: Context, statements: Sequence[str]) -> tuple[Effect | str, f
     if any(_explodes(context, statement) for statement in statements):
         return "too dear a plan", frozenset()
     done = context.lab.observe(statements)
+    context.meter.charge(_TRIAL + (done.weight() * _TRIAL_ROW if isinstance(done, Effect) else 0))
     return done, context.lab.moved
 
 
@@ -128,6 +144,7 @@ def _mended(
     not bring right (a trigger stamps each) are deleted and inserted."""
     if mend.weight() > 2 * _MAX_MEND:
         return "too much to mend", statements
+    context.meter.charge(_TRIAL + mend.weight() * _MEND_ROW)
     effects = [effect.anew() if anew else effect for effect in table_effects(context.catalog, mend)]
     plain = [render(statement) for effect in effects for statement in compact_floor(effect, context.timezone)]
     if bytes_of(plain) > _LONG_REPAIR:
