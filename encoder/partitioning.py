@@ -24,6 +24,8 @@ from stream.model import RowChange, TableName
 
 # What a statement has beside its table's name, at the least: UPDATE t SET a=1 WHERE b=1;
 _LEAST_STATEMENT = 26
+# One statement of at most so many bytes is not taken apart.
+_PLAIN = 150
 
 Interval: TypeAlias = tuple[int, int]
 Blocks: TypeAlias = dict[Interval, list[Plan]]
@@ -38,6 +40,8 @@ def search_blocks(context: Context, pieces: Sequence[Segment]) -> Blocks:
         with _at(context, pieces[:start]):
             if start == 0 and n > 1:
                 _solve(context, pieces, (0, n), blocks)
+                if any(_is_plain(plan) for plan in blocks[0, n]):
+                    return blocks
             run_end = start + 1
             while run_end < n and pieces[run_end].run == pieces[start].run:
                 run_end += 1
@@ -71,6 +75,13 @@ def _solve(context: Context, pieces: Sequence[Segment], interval: Interval, bloc
     changes = [change for piece in pieces[slice(*interval)] for change in piece.changes]
     owed = effect_of(context.catalog, changes)
     blocks[interval] = solve_block(context, owed, origins_in(context.state, changes)) if owed else [Plan((), 0)]
+
+
+def _is_plain(plan: Plan) -> bool:
+    """Whether one statement without literal rows does it all, so that several would hardly be shorter."""
+    return (
+        len(plan.statements) == 1 and plan.size <= _PLAIN and plan.candidates[0].kind in ("update", "delete", "insert")
+    )
 
 
 def _unsplittable(plans: Sequence[Plan], pieces: Sequence[Segment]) -> bool:

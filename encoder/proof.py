@@ -20,6 +20,8 @@ from stream.model import TableName
 
 # How many statements that do harm are mended where none is right.
 _MAX_MENDED = 2
+# Rows of tables about which nothing is owed that are mended.
+_MAX_BESIDE = 12
 # Rough seconds of a trial, of each row that it writes, and of each row to mend.
 _TRIAL, _TRIAL_ROW, _MEND_ROW = 0.006, 6e-5, 3e-4
 # How many rows are mended by literals at most, and how often a repair is repaired (triggers again).
@@ -60,7 +62,8 @@ def prove(
         if trial is None or not target <= trial.covers:
             continue
         if trial.mend:
-            faulty.append((trial.mend.weight(), text))
+            if _is_mendable(owed, trial.mend):
+                faulty.append((trial.mend.weight(), text))
             continue
         candidate = Candidate((text,), trial.covers, kind, trial.moved, trees[text])
         ordered = not (candidate.sequences or order_matters(text))
@@ -72,6 +75,13 @@ def prove(
         shaky = shaky or candidate
     mended = (try_statements(context, owed, [text], kind)[0] for _, text in sorted(faulty)[:_MAX_MENDED])
     return _shortest([shaky, *(found for found in mended if found is not None and target <= found.covers)])
+
+
+def _is_mendable(owed: Sequence[TableEffect], mend: Effect) -> bool:
+    """Whether it makes sense to mend: many rows of other tables, which triggers wrote, are owed elsewhere."""
+    concerned = {part.table.name for part in owed}
+    beside = sum(abs(count) for name, rows in mend.tables.items() if name not in concerned for count in rows.values())
+    return beside <= _MAX_BESIDE
 
 
 def _shortest(found: Iterable[Candidate | None]) -> Candidate | None:

@@ -89,8 +89,7 @@ class UpdateSearch:
             return []
         whole = self.whole()
         found = self._attempt(whole)
-        for part in self._lone(whole):
-            found += self._attempt(part)
+        found += self._by_trigger(whole)
         clusters = self.clusters(whole)
         best = min((c.size for c in found if whole.elements(self.effect) <= c.covers), default=None)
         for family in clusters:
@@ -100,6 +99,7 @@ class UpdateSearch:
             for group in family:
                 made = self._attempt(group)
                 found += made
+                found += self._by_trigger(group)
                 if not made:
                     found += self._parts(group)
         if best is None:
@@ -161,13 +161,12 @@ class UpdateSearch:
         hard = tuple(place for place in group.places if place not in easy)
         return [replace(group, places=places) for places in (easy, hard)] if easy and hard else []
 
-    def _lone(self, group: Group) -> list[Group]:
-        """The same rows with one column each, where triggers may see to the others."""
+    def _by_trigger(self, group: Group) -> list[Candidate]:
+        """Statements that set one column of the rows, where triggers may see to the others."""
         if not self.table.triggers or len(group.places) == 1:
             return []
-        return [replace(group, places=(place,)) for place in group.places if self._find_expressions(group, place)][
-            :_MAX_LONE
-        ]
+        lone = [place for place in group.places if self._find_expressions(group, place)][:_MAX_LONE]
+        return [candidate for place in lone for candidate in self._attempt(replace(group, places=(place,)))]
 
     def _value_groups(self, group: Group) -> list[Group]:
         """The rows of `group` by their new values, if these are few."""
@@ -187,7 +186,14 @@ class UpdateSearch:
         self._tried.add(group)
         choices = self._choices(group)
         target = group.elements(self.effect)
-        found = [self._select(group, assignments, target) for assignments in _combinations(choices)]
+        found: list[Candidate | None] = []
+        seen: list[NDArray[np.bool_]] = []
+        for assignments in _combinations(choices):
+            free = self.free_rows(assignments)
+            # Dearer assignments pay only by rows for which the WHERE need not fail.
+            if not any((free <= earlier).all() for earlier in seen):
+                found.append(self._select(group, assignments, free, target))
+            seen.append(free)
         found += self._by_window(group, target)
         return [candidate for candidate in found if candidate is not None]
 
@@ -311,8 +317,9 @@ class UpdateSearch:
             ),
         )
 
-    def _select(self, group: Group, assignments: Sequence[Assignment], target: frozenset[Element]) -> Candidate | None:
-        free = self.free_rows(assignments)
+    def _select(
+        self, group: Group, assignments: Sequence[Assignment], free: NDArray[np.bool_], target: frozenset[Element]
+    ) -> Candidate | None:
         must = np.zeros(self.frame.size, dtype=np.bool_)
         must[list(group.rows)] = True
         for forbidden in (~must & ~free, ~must):
