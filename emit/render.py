@@ -13,8 +13,11 @@ from dataclasses import dataclass, field
 
 from emit.literal import identifier
 from emit.size import join
-from emit.term import Cte, Delete, Insert, Part, Query, Source, SourceKey, Statement, Term, Update, Whole
+from emit.term import Cte, Delete, Insert, Part, Query, Source, SourceKey, Statement, Term, Update, Whole, whole_table
 
+_COUNT, _SUM = "count(*)", "sum(1)"
+# Functions with two names.
+_SHORTER = {"bool_and": "every"}
 _LETTERS = "abcdfghijklmopqrstvwyzenxu"
 
 
@@ -37,6 +40,7 @@ def render(node: Statement | Query | Term) -> str:
 class _Scope:
     sources: tuple[Source, ...]
     parent: _Scope | None
+    grouped: bool = False
     # UPDATE's target keeps its scope for SET and WHERE, so that it is a source like any other.
     qualified: dict[SourceKey, int] = field(default_factory=dict)
 
@@ -133,9 +137,12 @@ class _Writer:
             self.tokens.extend(tokens)
 
     def parts(self, parts: Sequence[Part]) -> None:
-        for part in parts:
-            if isinstance(part, str):
-                self.put(part)
+        for place, part in enumerate(parts):
+            if part == _COUNT:
+                after = parts[place + 1] if place + 1 < len(parts) else ""
+                self.put(_SUM if self._counts_some(after) else _COUNT)
+            elif isinstance(part, str):
+                self.put(_SHORTER.get(part, part))
             elif isinstance(part, Query):
                 self.query(part)
             elif isinstance(part, Whole):
@@ -143,8 +150,14 @@ class _Writer:
             else:
                 self.reference(part.key, part.column)
 
-    def within(self, sources: tuple[Source, ...], body: Callable[[], None]) -> None:
-        scope = _Scope(sources, self.scope)
+    def _counts_some(self, after: Part) -> bool:
+        """Whether a count(*) before `after` counts at least a row, and is a sum of ones."""
+        follows = after if isinstance(after, str) else ""
+        grouped = self.scope is not None and self.scope.grouped
+        return follows.startswith("OVER") or (grouped and not follows.startswith("FILTER"))
+
+    def within(self, sources: tuple[Source, ...], body: Callable[[], None], grouped: bool = False) -> None:
+        scope = _Scope(sources, self.scope, grouped)
         self.scopes.append(scope)
         for source in sources:
             if source.alias is not None:
@@ -169,7 +182,7 @@ class _Writer:
             if query.tail is not None:
                 self.parts(query.tail.parts)
 
-        self.within(query.sources, body)
+        self.within(query.sources, body, query.tail is not None and _groups(query.tail))
 
     def update(self, statement: Update) -> None:
         self.ctes(statement.ctes)
@@ -212,7 +225,11 @@ class _Writer:
         self.put("INSERT", "INTO", target.text if isinstance(target.text, str) else "")
         if statement.columns:
             self.put("(", ",".join(identifier(name) for name in statement.columns), ")")
-        self.node(statement.rows)
+        table = whole_table(statement.rows) if isinstance(statement.rows, Query) else None
+        if table is None:
+            self.node(statement.rows)
+        else:
+            self.put("TABLE", table)
         conflict, returning = statement.conflict, statement.returning
 
         def body() -> None:
@@ -294,6 +311,11 @@ class _Writer:
 def _plain_first(sources: tuple[Source, ...]) -> tuple[Source, ...]:
     """sqlglot 27.29.0 reads no further source after a query or function that comes first in UPDATE's FROM."""
     return tuple(sorted(sources, key=lambda source: not isinstance(source.text, str)))
+
+
+def _groups(tail: Term) -> bool:
+    first = tail.parts[0]
+    return isinstance(first, str) and first.startswith("GROUP BY")
 
 
 def _output_name(name: str) -> tuple[str, ...]:

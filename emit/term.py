@@ -249,7 +249,33 @@ def in_values(left: Term, values: Sequence[Term], yes: bool = True) -> Term:
 
 
 def in_query(left: Term, query: Query, yes: bool = True) -> Term:
+    """`left IN(query)`; of a whole table `left=ANY(TABLE t)` or `left<>ALL((TABLE t))`.
+
+    sqlglot 27.29.0 reads neither IN(TABLE t) nor ALL(TABLE t).
+    """
+    table = whole_table(query)
+    if table is not None:
+        whole = ("ANY(", "TABLE", table, ")") if yes else ("ALL((", "TABLE", table, "))")
+        return op(left, "=" if yes else "<>", Term(whole))
     return Term((*wrap(left, Prec.OTHER), "IN(" if yes else "NOT IN(", query, ")"), Prec.LIKE)
+
+
+def whole_table(query: Query) -> str | None:
+    """The name of the table whose rows, with all their columns in order, are those of `query`."""
+    if len(query.sources) != 1 or query.where is not None or query.tail is not None or query.distinct:
+        return None
+    source = query.sources[0]
+    columns = tuple((Ref(source.key, name),) for name in source.columns)
+    if not isinstance(source.text, str) or "(" in source.text or not columns:
+        return None
+    return source.text if tuple(term.parts for term in query.select) == columns else None
+
+
+def row_values(lines: Sequence[Sequence[Term]]) -> Term:
+    """The rows of an INSERT: VALUES(…),(…), or SELECT for one row, which is shorter but may not say DEFAULT."""
+    if len(lines) == 1 and all(cell.parts != ("DEFAULT",) for cell in lines[0]):
+        return Term(("SELECT", *separate(lines[0])))
+    return Term(("VALUES", *separate(Term(("(", *separate(line), ")")) for line in lines)))
 
 
 def _chain(terms: Sequence[Term], operator: str) -> Term | None:

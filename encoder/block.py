@@ -52,6 +52,10 @@ class Plan:
         return frozenset().union(*(candidate.sequences for candidate in self.candidates))
 
     @property
+    def shaky(self) -> bool:
+        return any(candidate.shaky for candidate in self.candidates)
+
+    @property
     def size(self) -> int:
         return bytes_of(self.statements)
 
@@ -77,6 +81,7 @@ def block_candidates(
                 made += guarded(context.lab.session, what, partial(search, context, parts, part))
         settled |= {element for candidate in made for element in candidate.covers}
         found += made
+        found += [candidate.steadier for candidate in made if candidate.steadier is not None]
     found += guarded(context.lab.session, "shared selections", partial(shared_candidates, context, parts, found))
     return parts, found
 
@@ -88,8 +93,8 @@ def _follows(catalog: Catalog, part: TableEffect) -> bool:
 
 
 def solve_block(context: Context, owed: Effect, origins: Origins) -> list[Plan]:
-    """Exact plans for `owed` in the present state: the cheapest, and the cheapest that leaves all
-    sequences alone.  [] if nothing exact was found."""
+    """Exact plans for `owed` in the present state: the cheapest, the cheapest that leaves all sequences alone, and the
+    cheapest that does not hang on the planner's choices.  [] if nothing exact was found."""
     plans = _plans(context, owed, *block_candidates(context, owed, origins))
     return plans or _plans(context, owed, *block_candidates(context, owed, origins, thorough=True))
 
@@ -98,8 +103,8 @@ def _plans(context: Context, owed: Effect, parts: Sequence[TableEffect], candida
     problem = cover_problem(parts, candidates)
     plans: list[Plan] = []
     still = [candidate for candidate in candidates if not candidate.sequences]
-    pools = [candidates] if len(still) == len(candidates) else [candidates, still]
-    for pool in pools:
+    steady = [candidate for candidate in candidates if not candidate.shaky]
+    for pool in (candidates, *(fewer for fewer in (still, steady) if len(fewer) < len(candidates))):
         plan = cheapest_exact(context, owed, parts, pool)
         if plan is not None and plan not in plans:
             plans.append(replace(plan, problem=problem))

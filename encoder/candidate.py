@@ -22,7 +22,8 @@ class Candidate:
     """`statements` in order, proved by running them: `covers` are the elements that they settle.
 
     `sequences` are those that they moved; `kind` says in a word how they were found; `tree` is the
-    statement as data where it is a single one.
+    statement as data where it is a single one.  `shaky` ones hang on the planner's choice, `steadier` is then the
+    same with what depends on it written out, where that was possible.
     """
 
     statements: tuple[str, ...]
@@ -30,6 +31,8 @@ class Candidate:
     kind: str
     sequences: frozenset[TableName] = frozenset()
     tree: Statement | None = field(default=None, compare=False)
+    shaky: bool = field(default=False, compare=False)
+    steadier: Candidate | None = field(default=None, compare=False, repr=False)
     size: int = field(init=False)
 
     def __post_init__(self) -> None:

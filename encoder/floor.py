@@ -15,7 +15,7 @@ from encoder.update import UpdateSearch
 from encoder.valuemap import value_map_updates
 
 # Up to this many groups of equal changes, each is a candidate of its own; beyond it, all together are one.
-_MAX_GROUPS = 200
+_MAX_GROUPS = 24
 # How many of the shortest value maps of a group are run.
 _MAPS = 2
 

@@ -29,6 +29,7 @@ from emit.term import (
     op,
     raw,
     ref,
+    row_values,
     separate,
     tuple_of,
 )
@@ -88,8 +89,7 @@ def by_keys(table: Table, keys: Sequence[Key], timezone: str | None) -> Term:
 def whole_row(table: Table, row: RowTuple, timezone: str | None) -> Term:
     """The condition that describes a row by all its columns."""
     term = conjoin([equals(column, value, timezone) for column, value in zip(table.stored, row, strict=True)])
-    assert term is not None
-    return term
+    return raw("true") if term is None else term
 
 
 def insert_rows(table: Table, inserted: Sequence[RowTuple], timezone: str | None) -> Insert:
@@ -102,17 +102,13 @@ def insert_rows(table: Table, inserted: Sequence[RowTuple], timezone: str | None
     ]
     if not kept:  # an INSERT names at least one value
         kept = [place for place, column in enumerate(table.stored) if column.identity != ALWAYS][:1]
+    if not kept:
+        # No column may be given at all; a SELECT of nothing leaves all of them to their defaults.
+        count = len(inserted)
+        return Insert(source_of(table), (), raw("SELECT" if count == 1 else f"SELECT FROM generate_series(1,{count})"))
     columns = [table.stored[place] for place in kept]
     lines = [
-        Term(
-            (
-                "(",
-                *separate(
-                    [constant(row[place], column, timezone) for place, column in zip(kept, columns, strict=True)]
-                ),
-                ")",
-            )
-        )
+        [constant(row[place], column, timezone) for place, column in zip(kept, columns, strict=True)]
         for row in inserted
     ]
     names = tuple(column.name for column in columns)
@@ -120,7 +116,7 @@ def insert_rows(table: Table, inserted: Sequence[RowTuple], timezone: str | None
     return Insert(
         source_of(table),
         () if names == all_names[: len(names)] else names,
-        Term(("VALUES", *separate(lines))),
+        row_values(lines),
     )
 
 

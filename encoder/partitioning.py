@@ -18,7 +18,7 @@ from encoder.effect import Origins, effect_of, stream_origins
 from encoder.frame import State
 from encoder.segments import Segment
 from encoder.trial import Position
-from scratch.catalog import Catalog
+from scratch.catalog import ALWAYS, Catalog
 from scratch.changes import apply_changes
 from stream.model import RowChange, TableName
 
@@ -142,6 +142,25 @@ def origins_in(state: State, changes: Sequence[RowChange]) -> Origins:
     keyless = {change.table for change in changes if not state.catalog[change.table].row_key}
     twins = {name for name in keyless if len(state.frame(name).index) < state.frame(name).size}
     return stream_origins(state.catalog, changes, twins)
+
+
+def skipped_positions(
+    catalog: Catalog, changes: Sequence[RowChange], behind: Callable[[TableName, int], bool]
+) -> dict[TableName, Position]:
+    """Where sequences of ALWAYS identities must stand for the ids that `changes` insert.
+
+    What was rolled back before took values that the stream does not show; the script takes them by a statement of
+    its own (see tersql.sequencing).  Other columns need no sequence: their ids can be written out.
+    """
+    lowest: dict[TableName, int] = {}
+    for change in changes:
+        if change.old is not None or change.new is None:
+            continue
+        for column in catalog[change.table].columns:
+            value = change.new.get(column.name)
+            if column.identity == ALWAYS and column.sequence is not None and value is not None:
+                lowest[column.sequence] = min(lowest.get(column.sequence, int(value)), int(value))
+    return {sequence: (str(value), "f") for sequence, value in sorted(lowest.items()) if behind(sequence, value)}
 
 
 def implied_positions(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from emit.literal import table_name
 from emit.render import render
-from emit.term import Statement
+from emit.term import Delete, Statement, Update
 from encoder.candidate import Candidate, Element, bytes_of, footprint
 from encoder.context import Context
 from encoder.effect import Effect, TableEffect, table_effects
 from encoder.frame import State
 from encoder.literals import changed_places, compact_floor
-from encoder.steady import is_steady, is_unordered_join, order_matters, unindexed
+from encoder.steady import is_steady, is_unordered_join, order_matters, outcomes_of, unindexed
 from encoder.trial import MAX_PLAN_COST
 from encoder.valuemap import value_map_updates
-from stream.model import TableName
+from encoder.yardstick import starter
+from stream.model import RowChange, TableName
 
 # How many statements that do harm are mended where none is right.
 _MAX_MENDED = 2
@@ -68,11 +70,13 @@ def prove(
         candidate = Candidate((text,), trial.covers, kind, trial.moved, trees[text])
         ordered = not (candidate.sequences or order_matters(text))
         if ordered or (not is_unordered_join(trees[text]) and is_steady(context, text)):
-            return candidate
+            return _doubted(context, owed, candidate)
         steadied = _steadied(context, owed, target, candidate)
         if steadied is not None:
             return steadied
-        shaky = shaky or candidate
+        shaky = shaky or replace(candidate, shaky=True)
+    if shaky is not None:
+        shaky = _doubted(context, owed, shaky)
     mended = (try_statements(context, owed, [text], kind)[0] for _, text in sorted(faulty)[:_MAX_MENDED])
     return _shortest([shaky, *(found for found in mended if found is not None and target <= found.covers)])
 
@@ -100,6 +104,62 @@ def _steadied(
     if candidate is None or not exact or not target <= candidate.covers or not is_steady(context, text):
         return None
     return replace(candidate, tree=tree)
+
+
+def _doubted(context: Context, owed: Sequence[TableEffect], candidate: Candidate) -> Candidate:
+    """`candidate`, marked shaky and with a steadier one beside it if ids that a trigger gives hang on how the rows
+    lie or on the planner."""
+    tree = candidate.tree
+    part = next(
+        (p for p in owed if isinstance(tree, Update | Delete) and table_name(*p.table.name) == tree.target.text), None
+    )
+    if part is None or not candidate.sequences:
+        return candidate
+    outcomes = outcomes_of(context, candidate.statements[0], part.table)
+    unsure = sorted({name for other in outcomes for name in outcomes[0].minus(other).tables})
+    if not unsure:
+        return candidate
+    steadier = _written_out(context, owed, candidate, outcomes, unsure)
+    return replace(candidate, shaky=True, steadier=steadier)
+
+
+def _written_out(
+    context: Context,
+    owed: Sequence[TableEffect],
+    shaky: Candidate,
+    outcomes: Sequence[Effect],
+    unsure: Sequence[TableName],
+) -> Candidate | None:
+    """The same statement with others behind it that say for all rows of the tables `unsure` what `outcomes` leave
+    open: which of the rows that a trigger writes comes by which id."""
+    wanted = {part.table.name: part for part in owed}
+    if any(name not in wanted for name in unsure):
+        return None
+    lab = context.lab
+    standing = lab.sequences()
+    written = [*shaky.statements]
+    with lab.savepoint():
+        here = lab.perform(written[0])
+        state = State(lab.session, context.catalog)
+        for name in unsure if isinstance(here, Effect) else ():
+            part = wanted[name]
+            ends = [{part.key(row): row for row, count in done.tables[name].items() if count > 0} for done in outcomes]
+            places = sorted(
+                {p for end in ends[1:] for key, row in ends[0].items() for p in changed_places(row, end.get(key, row))}
+            )
+            # What stands there now is as unsure, so nothing may be reckoned from it.
+            pairs = [
+                (tuple(None if p in places else value for p, value in enumerate(row)), row)
+                for row in part.inserts
+                if part.key(row) in ends[0]
+            ]
+            maps = value_map_updates(state, part.table, pairs, places, context.timezone) if pairs and places else []
+            written += [render(update) for update in maps[:1]]
+    lab.stand(standing)
+    candidate, exact = try_statements(context, owed, written, shaky.kind + "+order")
+    if candidate is None or not exact or not shaky.covers <= candidate.covers or not is_steady(context, *written):
+        return None
+    return candidate
 
 
 def try_statements(
@@ -197,40 +257,61 @@ def _explodes(context: Context, statement: str) -> bool:
     return context.lab.plan_cost(statement) > MAX_PLAN_COST
 
 
-def settle(context: Context, owed: Effect, rowwise: Sequence[str] = (), *, most: int = 400) -> tuple[str, ...] | None:
+def settle(
+    context: Context, owed: Effect, changes: Sequence[RowChange] = (), *, most: int = 400
+) -> tuple[str, ...] | None:
     """Literal statements that settle `owed` step by step, each made for what the ones before left.
 
-    The way out where triggers write rows of their own.  First along the stream: of `rowwise`, one
-    statement a row change, those that still bring `owed` down are run.  Else in some order of the tables, so
-    that those that fire triggers come before those that triggers write.  None where nothing works.
+    The way out where triggers write rows of their own.  First along the stream: of one statement a row change,
+    those that still bring `owed` down are run.  Else in some order of the tables, so that those that fire triggers
+    come before those that triggers write.  None where nothing works.
     """
     # Late or not, an answer there must be; late, fewer ways to it are tried.
-    if len(rowwise) <= (_MAX_ROWWISE_LATE if context.late else _MAX_ROWWISE):
-        along = _settle_along(context, owed, rowwise, most)
-        if along is not None:
-            return along
+    if len(changes) <= (_MAX_ROWWISE_LATE if context.late else _MAX_ROWWISE):
+        for order in _along(context, changes):
+            along = _settle_along(context, owed, starter(context.catalog, order, context.timezone), most)
+            if along is not None:
+                return along
     # Tables whose triggers write other tables come first.
     tables = sorted(owed.tables, key=lambda name: (not context.catalog[name].triggers, name))
     orders = itertools.permutations(tables) if len(tables) <= _MAX_PERMUTED else iter((tables, tables[::-1]))
-    for tried, order in enumerate(itertools.islice(orders, _MAX_ORDERS)):
+    for tried, names in enumerate(itertools.islice(orders, _MAX_ORDERS)):
         if context.late and tried >= _MAX_ORDERS_LATE:
             break
-        done = _settle_in(context, owed, order, most)
+        done = _settle_in(context, owed, names, most)
         if done is not None:
             return done
     return None
 
 
+def _along(context: Context, changes: Sequence[RowChange]) -> Iterator[list[RowChange]]:
+    """`changes` with those on tables whose triggers write others first (rows that BEFORE triggers write stand before
+    the row that fired them), and as they are."""
+    reach: dict[TableName, int] = {}
+    for change in changes:
+        if change.table not in reach and context.catalog[change.table].triggers:
+            done = context.lab.observe(starter(context.catalog, [change], context.timezone))
+            reach[change.table] = len(done.tables.keys() - {change.table}) if isinstance(done, Effect) else 0
+    first = sorted(changes, key=lambda change: -reach.get(change.table, 0))
+    yield first
+    if first != list(changes):
+        yield list(changes)
+
+
 def _settle_along(context: Context, owed: Effect, rowwise: Sequence[str], most: int) -> tuple[str, ...] | None:
     done: list[str] = []
+    standing = context.lab.sequences()
     with context.lab.savepoint():
         for statement in rowwise:
+            if not owed:
+                break
             effect = context.lab.observe([statement])
             if isinstance(effect, Effect) and owed.minus(effect).weight() < owed.weight():
                 context.lab.perform(statement)
                 owed = owed.minus(effect)
                 done.append(statement)
         rest = _settle_in(context, owed, sorted(owed.tables), most) if owed else ()
+    context.lab.stand(standing)
     return (*done, *rest) if rest is not None else None
 
 

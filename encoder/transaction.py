@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -13,7 +13,7 @@ from encoder.candidate import bytes_of
 from encoder.context import Context, Effort
 from encoder.effect import Effect, TableEffect, effect_of, table_effects
 from encoder.frame import State
-from encoder.partitioning import origins_in, search_blocks
+from encoder.partitioning import origins_in, search_blocks, skipped_positions
 from encoder.proof import settle, try_statements
 from encoder.segments import segments
 from encoder.trial import Laboratory
@@ -123,6 +123,7 @@ def solve_transaction(
     problem: BlockProblem | None = None
     with session.transaction(force_rollback=True):
         lab.refresh()
+        lab.stand(skipped_positions(catalog, transaction.changes, lab.behind))
         standing = lab.sequences()
         if strategy not in (Strategy.STARTER, Strategy.BASELINE) and owed:
             found, problem = _search(context, transaction, owed)
@@ -131,7 +132,7 @@ def solve_transaction(
                 continue
             variant = _literal(context, parts, owed, statements, kind)
             if variant is None and kind == "starter":
-                steps = settle(context, owed, rowwise)
+                steps = settle(context, owed, transaction.changes)
                 lab.stand(standing)
                 variant = _exact(context, owed, steps, "steps") if steps is not None else None
             if variant is not None:
@@ -187,13 +188,18 @@ def consumed_sequences(catalog: Catalog, changes: Sequence[RowChange]) -> frozen
 
 
 def _search(context: Context, transaction: Transaction, owed: Effect) -> tuple[list[Variant], BlockProblem]:
-    """The best partition into blocks, proved as a whole, with and without moving sequences; and what the
-    blocks were chosen from."""
+    """The best partition into blocks, proved as a whole, of all plans, of those that move no sequence and of those that
+    do not hang on the planner's choices; and what the blocks were chosen from."""
     pieces = segments(transaction.changes)
     blocks = search_blocks(context, pieces)
     found = []
-    for still in (False, True):
-        chosen = {interval: plan for interval, plans in blocks.items() if (plan := _pick(plans, still)) is not None}
+    kinds: tuple[Callable[[Plan], bool], ...] = (
+        lambda plan: True,
+        lambda plan: not plan.sequences,
+        lambda plan: not plan.shaky,
+    )
+    for fits in kinds:
+        chosen = {interval: plan for interval, plans in blocks.items() if (plan := _pick(plans, fits)) is not None}
         variant = _assemble(context, chosen, len(pieces), owed)
         if variant is not None and variant not in found:
             found.append(variant)
@@ -201,9 +207,8 @@ def _search(context: Context, transaction: Transaction, owed: Effect) -> tuple[l
     return found, BlockProblem(len(pieces), problems)
 
 
-def _pick(plans: Sequence[Plan], still: bool) -> Plan | None:
-    allowed = [plan for plan in plans if not (still and plan.sequences)]
-    return min(allowed, key=lambda plan: plan.size, default=None)
+def _pick(plans: Sequence[Plan], fits: Callable[[Plan], bool]) -> Plan | None:
+    return min(filter(fits, plans), key=lambda plan: plan.size, default=None)
 
 
 def _assemble(context: Context, chosen: dict[tuple[int, int], Plan], n: int, owed: Effect) -> Variant | None:

@@ -87,10 +87,10 @@ class Laboratory:
         self.trials = 0
         self.moved: frozenset[TableName] = frozenset()  # the sequences that the last trial moved
         self._relations = _relations(session, catalog)
-        self._sequences = [
-            TableName(schema or "", name or "")
-            for schema, name in rows(session, "SELECT schemaname, sequencename FROM pg_sequences ORDER BY 1, 2")
-        ]
+        query = "SELECT schemaname, sequencename, increment_by FROM pg_sequences ORDER BY 1, 2"
+        steps = {TableName(schema or "", name or ""): step for schema, name, step in rows(session, query)}
+        self._sequences = list(steps)
+        self._by_one = frozenset(name for name, step in steps.items() if step == "1")
         self._standing: dict[TableName, Position] = {}
         self._marks: list[tuple[str | None, ...]] = []
         self.refresh()
@@ -121,6 +121,10 @@ class Laboratory:
         """What nextval would give (for an increment of 1)."""
         last, called = self._standing[sequence]
         return int(last or 0) + (called == "t")
+
+    def behind(self, sequence: TableName, value: int) -> bool:
+        """Whether the sequence counts by one and has values to give before `value`."""
+        return sequence in self._by_one and self.next_value(sequence) < value
 
     def next_values(self) -> dict[TableName, int]:
         """`next_value` of every sequence."""

@@ -38,6 +38,10 @@ from tersql.errors import located, one_line
 from tersql.reasons import why_not
 
 
+# Part of a worker's memory from which on it keeps nothing from one transaction to the next.
+_ROOM = 0.4
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What a worker is told.  By worker: `dsn` is its own copy of the source, `seconds` what is left for
@@ -130,7 +134,7 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
                 yield Done(solved, late, tuple(faults), reason)
                 wanted = claim()
             apply_changes(session, catalog, transaction.changes)
-            state.forget(sorted({change.table for change in transaction.changes}))
+            state.forget(None if _is_full(task.memory) else sorted({change.table for change in transaction.changes}))
             lab.stand(implied_positions(catalog, transaction.changes, lab.next_value))
 
 
@@ -146,6 +150,13 @@ def _faults() -> Iterator[list[str]]:
         yield heard
     finally:
         log.removeHandler(handler)
+
+
+def _is_full(most: int) -> bool:
+    """Whether a good part of the memory is in use, so that what is known of unchanged tables should go too."""
+    with suppress(OSError), open("/proc/self/statm") as report:
+        return int(report.read().split()[1]) * resource.getpagesize() > _ROOM * most
+    return False
 
 
 def serve(handle: int) -> None:
@@ -181,6 +192,9 @@ def _failure(error: Exception) -> Failure:
             return Failure(one_line(error))
         case psycopg.OperationalError():
             return Failure(error.diag.message_primary or one_line(error), lost=True)
+        case MemoryError():
+            # A fresh worker has all of its share before it.
+            return Failure("out of memory", lost=True)
         case OSError():
             return Failure(f"{error.filename or 'stream'}: {error.strerror or one_line(error)}")
         case _:

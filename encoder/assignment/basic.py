@@ -55,6 +55,11 @@ def _close(a: str, b: str) -> bool:
     return x is not None and y is not None and abs(x - y) <= abs(x) / 1000 + 1
 
 
+def _reads(base: str, other: str) -> bool:
+    """Whether a value of type `other` can be spelled as one of `base`."""
+    return base == other or base in STRINGS or (base in _NUMERIC and other in _NUMERIC)
+
+
 def filled(problem: Problem) -> Iterator[Term]:
     """coalesce and nullif of columns with each other and with constants."""
     new = problem.new
@@ -62,7 +67,7 @@ def filled(problem: Problem) -> Iterator[Term]:
         gaps = [place for place, text in enumerate(item.texts) if text is None and new[place] is not None]
         if gaps and all(item.texts[i] in (None, new[i]) for i in range(len(new))):
             values = {new[i] for i in gaps}
-            if len(values) == 1:
+            if len(values) == 1 and _reads(item.base, problem.base):
                 yield call("coalesce", item.term, problem.constant(values.pop(), item.base))
             for other in problem.inputs:
                 if all(other.texts[i] == new[i] for i in gaps):

@@ -193,11 +193,12 @@ def bench(state: State, table: TableName, places: NDArray[np.intp] | None) -> It
         order = ",".join(identifier_sql(name) for name in names) or ",".join(
             f'{identifier_sql(c.name)}::text COLLATE "C"' for c in frame.table.columns
         )
+        # Spelled out, for with parameters a % in a column's name would be one.
+        listed = ",".join(str(place) for place in wanted.tolist())
         session.execute(
             f"CREATE TEMP TABLE {_ROWS} AS SELECT w.n::int-1 tersql_n,t.i tersql_id,t.r tersql_rel FROM"
             f"(SELECT ctid i,tableoid r,row_number()OVER(ORDER BY {order or 'ctid'})-1 f FROM {table_sql(table)})t "
-            "JOIN unnest(%s::int[])WITH ORDINALITY w(f,n)USING(f)".encode(),
-            [[str(place) for place in wanted.tolist()]],
+            f"JOIN unnest('{{{listed}}}'::int[])WITH ORDINALITY w(f,n)USING(f)".encode()
         )
         session.execute(_FUNCTION.encode())
         yield Bench(session, state.catalog, frame.table, len(wanted))

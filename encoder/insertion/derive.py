@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from emit.literal import quote
 from emit.term import Prec, Term, call, cast, op, raw
 from encoder.insertion.slots import Slot
-from encoder.insertion.spell import BOOL, INT, TEXT, Speller, class_of, read, short_type
+from encoder.insertion.spell import BOOL, INT, NUMBER, TEXT, Speller, class_of, read, short_type
 from scratch.catalog import Column
 from stream.model import Value
 
@@ -188,7 +188,7 @@ def _test(base: Sequence[str], kind: str, wanted: Sequence[bool]) -> tuple[str, 
     outside = {value for value, yes in zip(base, wanted, strict=True) if not yes}
     if inside & outside or kind == BOOL:
         return None
-    spelled = quote if kind == TEXT else str
+    spelled = str if kind in (INT, NUMBER) else quote
     found: list[tuple[str, str]] = []
     if len(inside) == 1:
         found.append(("=", spelled(min(inside))))

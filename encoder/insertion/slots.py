@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from psycopg import Error
 
+from emit.literal import quote, table_name
 from emit.term import Prec, Term, raw
 from encoder.frame import State
 from encoder.insertion.model import InsertGoal, Sequences
@@ -16,6 +17,7 @@ from scratch.session import rows
 from stream.model import TableName, Value
 
 _NEXTVAL = re.compile(r"^nextval\('(?P<name>(?:[^']|'')+)'::regclass\)$")
+_PATH_PART = re.compile(r'"(?:[^"]|"")*"|[^."]+')
 _VOLATILE = re.compile(
     r"\b(now|random|\w*uuid\w*|\w*_timestamp|nextval|timeofday|txid\w*|current_\w+|\w+_user)\b", re.I
 )
@@ -89,14 +91,16 @@ def sequence_of(table: Table, column: Column) -> TableName | None:
         return None
     if column.sequence is not None:
         return column.sequence
-    schema, _, name = match["name"].replace("''", "'").rpartition(".")
-    return TableName(schema.strip('"') or table.name.schema, name.strip('"'))
+    *schema, name = map(_unquoted, _PATH_PART.findall(match["name"].replace("''", "'")))
+    return TableName(schema[0] if schema else table.name.schema, name)
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 def nextval(sequence: TableName) -> Term:
-    name = sequence.name if sequence.name.islower() and sequence.name.isidentifier() else f'"{sequence.name}"'
-    path = name if sequence.schema == "public" else f"{sequence.schema}.{name}"
-    return raw(f"nextval('{path}')", Prec.ATOM)
+    return raw(f"nextval({quote(table_name(*sequence))})", Prec.ATOM)
 
 
 def _drawn(values: tuple[Value, ...], start: int | None) -> tuple[int, ...] | None:

@@ -192,11 +192,12 @@ class Task:
         known = {slot.name: terms.get(slot.name, raw("a")) for slot in self.slots}
         sources = tuple(source_of(table, place) for place, table in enumerate(tables))
         keyed = {name: raw(_short(term)) for name, term in known.items()}
-        least = min(
+        sizes = [
             len(render(self.insert(layout, Query(layout.select, sources), conflict=False, note="").statement).encode())
             for layout in layouts(self.slots, keyed, True)
-        )
-        return least + _SHORTEST_WHERE * selective < self.ceiling
+        ]
+        # No layout at all: a column that no statement may give where nothing else may be named.
+        return bool(sizes) and min(sizes) + _SHORTEST_WHERE * selective < self.ceiling
 
     def origins(self, link: Link, selections: Sequence[Selection], needed: frozenset[Path]) -> list[From]:
         """What FROM and WHERE say to read the selected rows of `link` with what their paths `needed` lead to."""

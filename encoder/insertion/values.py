@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emit.render import render
-from emit.term import Insert, raw
+from emit.term import Insert, Term, raw, row_values
 from encoder.insertion.layout import source_of
 from encoder.insertion.model import Proposal
 from encoder.insertion.slots import Slot
@@ -13,7 +13,7 @@ from encoder.insertion.spell import Speller
 from scratch.catalog import Table
 from stream.model import TableName
 
-_DEFAULT = "DEFAULT"
+_DEFAULT = raw("DEFAULT")
 
 
 def values_inserts(table: Table, slots: Sequence[Slot], spell: Speller) -> list[Proposal]:
@@ -55,17 +55,16 @@ def _statement(
     uses: frozenset[TableName],
 ) -> Proposal:
     cells = [_cells(slot, by_sequence, spell) for slot in chosen]
-    lines = ("(" + ",".join(line) + ")" for line in zip(*cells, strict=True))
-    statement = Insert(source_of(table, ()), columns, raw("VALUES" + ",".join(lines)))
+    statement = Insert(source_of(table, ()), columns, row_values(list(zip(*cells, strict=True))))
     return Proposal(statement, uses, "values")
 
 
-def _cells(slot: Slot, by_sequence: bool, spell: Speller) -> list[str]:
+def _cells(slot: Slot, by_sequence: bool, spell: Speller) -> list[Term]:
     if not slot.explicit or (by_sequence and slot.sequence is not None):
         return [_DEFAULT] * len(slot.values)
-    spelled: dict[str | None, str] = {}
+    spelled: dict[str | None, Term] = {}
     for value in slot.values:
         if value not in spelled:
             text = render(spell.top(value, slot.column))
-            spelled[value] = _DEFAULT if slot.default and len(text) > len(_DEFAULT) else text
+            spelled[value] = _DEFAULT if slot.default and len(text) > len("DEFAULT") else raw(text)
     return [spelled[value] for value in slot.values]
