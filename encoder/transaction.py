@@ -16,6 +16,7 @@ from encoder.frame import State
 from encoder.partitioning import origins_in, search_blocks, skipped_positions
 from encoder.proof import settle, try_statements
 from encoder.segments import segments
+from encoder.spaced import spaced
 from encoder.trial import Laboratory
 from encoder.yardstick import baseline, starter
 from scratch.catalog import Catalog
@@ -135,6 +136,9 @@ def solve_transaction(
                 steps = settle(context, owed, transaction.changes)
                 lab.stand(standing)
                 variant = _exact(context, owed, steps, "steps") if steps is not None else None
+                apart = spaced(catalog, lab, transaction.changes, timezone)
+                if apart and (other := _exact(context, owed, tuple(apart), "spaced")) is not None:
+                    found.append(other)
             if variant is not None:
                 found.append(variant)
     state.forget(sorted(owed.tables))

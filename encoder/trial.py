@@ -250,7 +250,7 @@ SELECT c.oid, n.nspname, r.relname, a.attname
 FROM pg_class c
 JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid), c.oid)
 JOIN pg_namespace n ON n.oid = r.relnamespace
-JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 WHERE c.relkind IN ('r', 'p') ORDER BY c.oid, a.attnum"""
 
 
@@ -259,7 +259,9 @@ def _relations(session: Session, catalog: Catalog) -> dict[Value, tuple[TableNam
     hold its stored columns: partitions may have them in an order of their own."""
     found: dict[Value, tuple[TableName, list[Value]]] = {}
     for oid, schema, name, column in rows(session, _RELATIONS):
-        found.setdefault(oid, (TableName(schema or "", name or ""), []))[1].append(column)
+        names = found.setdefault(oid, (TableName(schema or "", name or ""), []))[1]
+        if column is not None:
+            names.append(column)
     return {
         oid: (table, tuple(names.index(column.name) for column in catalog[table].stored))
         for oid, (table, names) in found.items()

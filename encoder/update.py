@@ -27,7 +27,7 @@ from encoder.choose import lowered, select
 from encoder.context import Context
 from encoder.effect import RowTuple, TableEffect, key_of
 from encoder.frame import Frame
-from encoder.proof import prove
+from encoder.proof import cheapest, prove
 from encoder.selection.model import Labels, Path, Selection
 from encoder.statements import Assignment, updates
 from scratch.catalog import Column
@@ -322,14 +322,17 @@ class UpdateSearch:
     ) -> Candidate | None:
         must = np.zeros(self.frame.size, dtype=np.bool_)
         must[list(group.rows)] = True
+        found = []
         for forbidden in (~must & ~free, ~must):
             selections = self._selections(Labels(must, forbidden))
             candidate = prove(
                 self.context, self.owed, target, updates(self.context, self.table, assignments, selections), "update"
             )
-            if candidate is not None or not free.any():
-                return candidate
-        return None
+            found.append(candidate)
+            # A free row is not free of triggers.
+            if not free.any() or (candidate is not None and not self.table.triggers):
+                break
+        return cheapest(found)
 
     def _selections(self, labels: Labels) -> list[Selection]:
         return select(self.context, self.table.name, labels)

@@ -40,7 +40,7 @@ def key_of(table: Table, change: RowChange) -> Key:
     stream does not tell it at all.
     """
     known = {**(change.new or {}), **(change.old or {})}
-    if not table.row_key and not (change.old and all(column.name in change.old for column in table.stored)):
+    if not table.row_key and (change.old is None or not all(column.name in change.old for column in table.stored)):
         raise ScratchError(
             f"line {change.line}: {table.name} has no primary key, so its rows can be told apart only in a "
             "stream with REPLICA IDENTITY FULL"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from emit.literal import quote, table_name
+from encoder.spaced import take_values
 from encoder.transaction import Solved, Variant
 from stream.model import TableName
 
@@ -66,12 +66,5 @@ def _caught_up(variant: Variant, standing: Mapping[TableName, int], idle: TableN
         if behind < 0:
             return None  # nothing that the rules allow brings a sequence back
         if behind > 0:
-            steps.append(_take(name, behind, idle))
+            steps.append(take_values(name, behind, idle))
     return replace(variant, statements=(*steps, *variant.statements)) if steps else variant
-
-
-def _take(sequence: TableName, count: int, idle: TableName) -> str:
-    """A statement that changes no row and takes `count` values of the sequence."""
-    call = f"nextval({quote(table_name(*sequence))})"
-    query = f"SELECT {call}" if count == 1 else f"SELECT count({call})FROM generate_series(1,{count})"
-    return f"DELETE FROM {table_name(*idle)} WHERE({query})<0"

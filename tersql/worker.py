@@ -37,7 +37,6 @@ from stream.open import open_stream
 from tersql.errors import located, one_line
 from tersql.reasons import why_not
 
-
 # Part of a worker's memory from which on it keeps nothing from one transaction to the next.
 _ROOM = 0.4
 

@@ -488,3 +488,63 @@ CREATE MATERIALIZED VIEW m AS SELECT * FROM t;
 -- ->
 UPDATE w SET v=5;
 INSERT INTO w VALUES(2,2);
+
+-- * no columns
+CREATE TABLE z();
+ALTER TABLE z REPLICA IDENTITY FULL;
+CREATE TABLE i(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,n int GENERATED ALWAYS AS(7) STORED);
+-- ->
+BEGIN;
+INSERT INTO z DEFAULT VALUES;
+INSERT INTO i DEFAULT VALUES;
+COMMIT;
+BEGIN;
+INSERT INTO z SELECT FROM generate_series(1,5);
+INSERT INTO i SELECT FROM generate_series(1,5);
+COMMIT;
+DELETE FROM z WHERE ctid=(SELECT min(ctid) FROM z);
+DELETE FROM z;
+
+-- * identity always after what was rolled back
+CREATE TABLE t(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,v int UNIQUE,w int);
+INSERT INTO t(v) VALUES(1),(2),(3);
+-- ->
+BEGIN;
+INSERT INTO t(v) SELECT g FROM generate_series(10,60)g;
+ROLLBACK;
+INSERT INTO t(v) VALUES(4),(5);
+INSERT INTO t(v) VALUES(6),(1),(2),(3),(1),(1),(7),(8) ON CONFLICT DO NOTHING;
+BEGIN;
+UPDATE t SET w=v WHERE v<4;
+INSERT INTO t(v) VALUES(70);
+SAVEPOINT s;
+INSERT INTO t(v) VALUES(71),(72),(73),(74),(75),(76);
+ROLLBACK TO s;
+INSERT INTO t(v) VALUES(77);
+DELETE FROM t WHERE v=70;
+COMMIT;
+
+-- * names that need care
+CREATE SCHEMA "S p";
+CREATE TABLE "S p"."a.b"("o'x" serial PRIMARY KEY,"q""q" int DEFAULT 5,"%s" text);
+CREATE TABLE "100%"("o'x" serial PRIMARY KEY,"%" text);
+INSERT INTO "S p"."a.b"("%s") SELECT 'v%'||g FROM generate_series(1,9)g;
+-- ->
+UPDATE "S p"."a.b" SET "%s"=upper("%s") WHERE "o'x"%3=0;
+INSERT INTO "S p"."a.b"("%s") SELECT "%s" FROM "S p"."a.b" WHERE "o'x">5;
+INSERT INTO "100%"("%") SELECT "%s" FROM "S p"."a.b" WHERE "o'x"<5;
+INSERT INTO "100%"("%") SELECT "%" FROM "100%";
+
+-- * text beside an empty real
+CREATE TABLE t(id int PRIMARY KEY,r real,s text,n int);
+INSERT INTO t SELECT g,NULL,'s'||g,g%3 FROM generate_series(1,30)g;
+-- ->
+BEGIN;
+UPDATE t SET s='n404',n=n+1 WHERE n=1;
+INSERT INTO t SELECT id+100,r,'n404',n FROM t WHERE n=0;
+COMMIT;
+
+-- * two values beside arrays
+CREATE TABLE t(id int PRIMARY KEY,a int[],s text,u uuid);
+-- ->
+INSERT INTO t SELECT g,ARRAY[g%2],CASE g%2 WHEN 0 THEN 'a text of some length' ELSE 'another of some length' END FROM generate_series(1,12)g;

@@ -11,7 +11,9 @@ from emit.strings import quote
 from emit.term import Term, op, raw
 from encoder.budget import Budget
 from encoder.selection.grams import GramIndex, escape
+from encoder.selection.infixes import shared_parts
 from encoder.selection.model import Mask
+from encoder.selection.scales import TEXTS
 from encoder.selection.view import Shape, View
 from solver.setcover import best_covers
 
@@ -19,13 +21,17 @@ _KEPT = 6
 _MAX_BRANCHES = 5
 _MAX_ALTERNATION = 24
 _MAX_PARTS = 200
-_LONG = range(4, 13)
+_SIZES = range(1, 13)
 
 
 def pattern_shapes(view: View, budget: Budget) -> Iterator[Shape]:
     """Patterns that all needed texts match and some foreign one does not, or the other way round."""
     index = view.feature.grams
-    if index is None or not len(view.foreign) or not len(view.needed):
+    if not len(view.foreign) or not len(view.needed):
+        return
+    if index is None:
+        if view.feature.base in TEXTS and budget.spend(1 + len(view.need) // 50):
+            yield from _long_parts(view)
         return
     if not budget.spend(1 + len(index.codes) // 1_000):
         return
@@ -75,46 +81,39 @@ def _spell(term: Term, pattern: str, yes: bool) -> Term:
 
 
 def _long_parts(view: View) -> Iterator[Shape]:
-    """The common beginning or end of the needed texts, and their shortest common parts beyond the index."""
+    """The common beginning and end of the needed texts, and the parts that they share, longer ones than an index
+    has among them."""
     values = view.feature.coded.values
     needed = [values[code] for code in view.needed.tolist()]
     foreign = [values[code] for code in view.foreign.tolist()]
-    first, last = min(needed), max(needed)
-    head = first[: _agreement(first, last)]
-    if len(head) > _LONG[0]:
-        size = next((s for s in _LONG if not any(text.startswith(head[:s]) for text in foreign)), len(head))
+    head = _common_head(needed)
+    if head:
+        size = next((s for s in _SIZES if not any(text.startswith(head[:s]) for text in foreign)), len(head))
         head = head[:size]
         yield _direct(view, "^" + escape(head), lambda text: text.startswith(head))
-    backwards = [text[::-1] for text in needed]
-    first, last = min(backwards), max(backwards)
-    tail = first[: _agreement(first, last)][::-1]
-    if len(tail) > _LONG[0]:
-        size = next((s for s in _LONG if not any(text.endswith(tail[-s:]) for text in foreign)), len(tail))
+    tail = _common_head([text[::-1] for text in needed])[::-1]
+    if tail:
+        size = next((s for s in _SIZES if not any(text.endswith(tail[-s:]) for text in foreign)), len(tail))
         tail = tail[-size:]
         yield _direct(view, escape(tail) + "$", lambda text: text.endswith(tail))
-    part = _common_part(needed, foreign)
-    if part is not None:
-        yield _direct(view, escape(part), lambda text: part in text)
+    for part in shared_parts(needed, foreign):
+        yield _direct(view, escape(part), _has(part))
+
+
+def _has(part: str) -> Callable[[str], bool]:
+    return lambda text: part in text
+
+
+def _common_head(texts: list[str]) -> str:
+    """The beginning that all texts share, up to some letters."""
+    first, last = min(texts), max(texts)
+    return first[: min(_agreement(first, last), _SIZES[-1])]
 
 
 def _agreement(first: str, last: str) -> int:
     """How many letters two texts have in common from their beginning."""
     limit = min(len(first), len(last))
     return next((place for place in range(limit) if first[place] != last[place]), limit)
-
-
-def _common_part(needed: list[str], foreign: list[str]) -> str | None:
-    """The shortest part of four letters or more that all needed texts have and no foreign one."""
-    shortest = min(needed, key=len)
-    if len(shortest) > 100 or len(needed) > 200 or len(foreign) > 5_000:
-        return None
-    together = "\0".join(foreign)
-    for size in _LONG:
-        for at in range(len(shortest) - size + 1):
-            part = shortest[at : at + size]
-            if all(part in text for text in needed) and part not in together:
-                return part
-    return None
 
 
 def _direct(view: View, pattern: str, matches: Callable[[str], bool]) -> Shape:
