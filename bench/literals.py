@@ -17,8 +17,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,9 +109,8 @@ def _value_maps(state: State, count: int) -> Iterator[Result]:
             values = [str(value) for value in random.integers(0, words, len(rows)).tolist()]
             after = [(*row[:place], value, *row[place + 1 :]) for row, value in zip(before, values, strict=True)]
             pairs = list(zip(before, after, strict=True))
-            context: Any = SimpleNamespace(state=state)
             began = time.perf_counter()
-            best = render(value_map_updates(context, frame.table, pairs, [place], None)[0])
+            best = render(value_map_updates(state, frame.table, pairs, [place], None)[0])
             searched = time.perf_counter() - began
             plain = values_update(frame.table, pairs, [place], None)
             assert isinstance(plain, Update)

@@ -22,6 +22,9 @@ Bits = NDArray[np.bool_]
 BITS = 7
 # Digits of the entropy coder: the bytes 1 to 127, less one.
 BASE = 127
+# As many digits as fit an integer of 64 bits.
+_WORD = 9
+_MOST_EARLIER = 20
 _COSTLY = frozenset((0, 13, ord("'"), ord("\\")))
 _SURROGATES = (0xD800, 0xDFFF)
 _LAST_CODE_POINT = 0x10FFFF
@@ -31,6 +34,14 @@ def bytea(values: Sequence[int]) -> str:
     """A string constant that bytea's input function reads as the bytes `values`, each below 128."""
     table = {0: "\\000", 13: "\\015", ord("\\"): "\\\\"}
     return quote("".join(table.get(value, chr(value)) for value in values))
+
+
+def alike(values: NDArray[np.int64], modulus: int) -> list[int]:
+    """Bytes with the same remainders as `values` that `bytea` writes in fewer bytes, where there are such."""
+    choices = [
+        next((v for v in range(value, 1 << BITS, modulus) if v not in _COSTLY), value) for value in range(modulus)
+    ]
+    return [choices[value] for value in values.tolist()]
 
 
 def bitmap(bits: Bits, free: Bits) -> str:
@@ -108,6 +119,74 @@ def entropy_coded(bits: Bits) -> Coded | None:
         share, least = (ones, 0) if bit else (zeros, ones)
         state = state // share * total + least + state % share
     return Coded(state, low, total, ones, tuple(reversed(digits)))
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Bits as the digits, from 1 to `BASE`, of one number y, the lowest digit first.
+
+    Bit after bit, the first of them `earlier` places before the first of those coded, is whether y is a multiple of
+    `total`; then y is y / `total` if it is, else y - floor(y / `total`); where y is 1, all bits that follow are zero.
+    """
+
+    earlier: int
+    total: int
+    digits: tuple[int, ...]
+
+
+def numbered_size(ones: int, count: int) -> tuple[float, int]:
+    """The digits that `numbered` needs for so many ones among `count` bits, and the `total` that it takes."""
+    chances = sorted({max(2, count // ones + more) for more in (0, 1)})
+    return min((_numbered_bits(ones, count, total) / math.log2(BASE), total) for total in chances)
+
+
+def _numbered_bits(ones: int, count: int, total: int) -> float:
+    return ones * math.log2(total) + (count - ones) * math.log2(total / (total - 1))
+
+
+def numbered(bits: Bits) -> Numbered | None:
+    """`bits` with at most half of them ones coded within about a percent of their entropy if each is one with the
+    same chance: the uniform asymmetric binary system (Duda, "Asymmetric numeral systems", 2013) for the chance 1 /
+    `total`, on a number of any length.  Zeros before the first bit are coded with it as makes the digits cheapest.
+    None for no ones.
+    """
+    ones = int(bits.sum())
+    if not ones:
+        return None
+    total = numbered_size(ones, len(bits))[1]
+    number = 1
+    for bit in bits[::-1].tolist():
+        number = number * total if bit else _before_zero(number, total)
+    choices = []
+    for earlier in range(_MOST_EARLIER):
+        digits = _digits(number)
+        cost = len(bytea(digits).encode())
+        choices.append((cost, earlier, digits))
+        number = _before_zero(number, total)
+    _, earlier, digits = min(choices)
+    return Numbered(earlier, total, tuple(digits))
+
+
+def _before_zero(number: int, total: int) -> int:
+    """The state from which decoding a zero leads to `number`."""
+    return number + (number - 1) // (total - 1)
+
+
+def _digits(number: int) -> list[int]:
+    """The digits of `number` from 1 to `BASE`, the lowest first."""
+    # A digit d of this system is d - 1 in the usual one, for a number that is less by that of all ones.
+    count, ones = 0, 0
+    while ones * BASE + 1 <= number:
+        ones = ones * BASE + 1
+        count += 1
+    number -= ones
+    words = []
+    for _ in range(0, count, _WORD):
+        number, word = divmod(number, BASE**_WORD)
+        words.append(word)
+    digits = np.array(words, dtype=np.int64)[:, None] // BASE ** np.arange(_WORD) % BASE + 1
+    found: list[int] = digits.ravel()[:count].tolist()
+    return found
 
 
 def _fraction(ones: int, count: int) -> tuple[int, int] | None:

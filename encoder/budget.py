@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from encoder.deadline import NEVER, Deadline
+
 
 @dataclass
 class Budget:
@@ -22,16 +24,18 @@ class Meter:
     """The work that one transaction is worth, in rough seconds of a core as estimated from row counts: what is
     estimated from the input is the same on every machine.
 
-    `spent` is what was taken so far, `cut` whether anything was refused.
+    `spent` is what was taken so far, `cut` whether anything was refused.  Past `deadline`, the safety net, everything
+    is refused.
     """
 
     left: float
+    deadline: Deadline = NEVER
     spent: float = 0.0
     cut: bool = False
 
     def spend(self, estimate: float) -> bool:
         """Take `estimate`; False when nothing is left.  The last one granted may overdraw."""
-        if self.left <= 0:
+        if self.left <= 0 or self.deadline.passed:
             self.cut = True
             return False
         self.left -= estimate

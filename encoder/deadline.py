@@ -28,3 +28,6 @@ class Deadline:
     @property
     def passed(self) -> bool:
         return self.left <= 0
+
+
+NEVER = Deadline()

@@ -23,6 +23,9 @@ _MAX_SPAN = 8_000_000
 _LARGEST = 2**28 - 1
 # Below this the machinery costs more than it can save.
 _FEW, _MANY = 6, 200
+# About the bytes of a recursive decoder, and the digits times steps that one may compute.
+_DECODER = 160
+_MAX_WORK = 50_000_000
 
 
 def characters(rows: KeySet, yes: bool) -> Iterator[Term]:
@@ -118,14 +121,42 @@ def _bitmap(rows: KeySet, bounds: tuple[int, int, int], index: Term, yes: bool) 
     bits[rows.listed - start] = True
     free[rows.listed - start] = False
     free[np.clip(rows.others, low, end) - start] = False
-    place = op(op(index, "*", raw("8")), "/", raw("7"))
+    # The bits of a string have integers for their places, those of bytes bigints.
+    place = op(op(index, "*", raw("8")), "/", raw("7") if rows.wide else raw("7::int8", Prec.CAST))
 
     def term(ones: bool) -> Term:
         shown = dense.bitmap(bits == ones, free)
-        array = raw(shown) if rows.wide else raw(shown + "::bytea", Prec.CAST)
-        return op(call("get_bit", array, place), "=", raw("1" if ones == yes else "0"))
+        return op(call("get_bit", raw(shown), place), "=", raw("1" if ones == yes else "0"))
 
     return shortest([term(True), term(False)])
+
+
+def numbered(rows: KeySet, yes: bool) -> Iterator[Term]:
+    """The bits as one big number, whose decoder is a recursive query: i the key, y what is left of the number.
+
+    What is no key to list comes out with a fraction.
+    """
+    first, last, listed = int(rows.listed[0]), int(rows.listed[-1]), len(rows.listed)
+    span = last - first + 1
+    if listed < _MANY // 2 or 2 * listed > span:
+        return
+    digits = dense.numbered_size(listed, span)[0]
+    # What other families surely need less than is not worth the time.
+    if digits + _DECODER > min(listed, span / dense.BITS, 4 * len(rows.runs)) + _DECODER / 2:
+        return
+    if digits * span > _MAX_WORK:
+        return
+    bits = np.zeros(span, dtype=np.bool_)
+    bits[rows.listed - first] = True
+    code = dense.numbered(bits)
+    assert code is not None
+    total, shown = code.total, dense.bytea(code.digits)
+    ctes = (
+        f"WITH RECURSIVE t(i,y)AS(SELECT {first - code.earlier},sum(get_byte({shown},n)*{dense.BASE}.^n)"
+        f"FROM generate_series(0,{len(code.digits) - 1})n UNION "
+        f"SELECT i+1,@(div(y,{total})-y*sign(y%{total}))FROM t WHERE y>1)"
+    )
+    yield in_select(rows.key, raw(f"i+y%{total}/{total} FROM t"), yes, ctes)
 
 
 def coded(rows: KeySet) -> Iterator[Term]:

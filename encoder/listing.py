@@ -75,6 +75,11 @@ def keys(values: Sequence[Value], column: Column, timezone: str | None) -> Listi
     return min(_direct(values, column, timezone), key=lambda listing: listing.size)
 
 
+def dictionary(words: Sequence[Value], column: Column, timezone: str | None) -> Term:
+    """An array of values of `column`, which is no array itself."""
+    return next(_direct(words, column, timezone)).array
+
+
 def _direct(values: Sequence[Value], column: Column, timezone: str | None) -> Iterator[Listing]:
     if not column.type.endswith("[]"):
         base = "text" if column.base in TEXTS else column.type if column.base in ("bit", "character") else column.base
@@ -193,7 +198,7 @@ def _by_dictionary(values: Sequence[Value], column: Column, timezone: str | None
     few = len(words) <= len(_DIGITS)
     first = ord(_DIGITS[0] if few else "(")
     places = {value: chr(first + place) for place, value in enumerate(words)}
-    table = next(_direct(words, column, timezone)).array
+    table = dictionary(words, column, timezone)
 
     def back(term: Term) -> Term:
         place = cast(term, "int") if few else shifted(call("ascii", term), 1 - first)

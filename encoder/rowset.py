@@ -121,6 +121,7 @@ def _conditions(rows: KeySet, bound: int | None) -> Iterator[Term]:
         yield from keyset_packed.gaps(side, yes)
         yield from keyset_packed.pages(side, yes)
         yield from keyset_packed.bitmaps(side, yes)
+        yield from keyset_packed.numbered(side, yes)
     yield from keyset_ranges.boundaries(rows)
     yield from keyset_packed.coded(rows)
     yield from _beside_range(rows)

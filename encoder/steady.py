@@ -16,7 +16,7 @@ from emit.literal import identifier, literal, table_name
 from emit.render import render
 from emit.term import Delete, Insert, Part, Query, Ref, Statement, Term, Update
 from encoder.context import Context
-from encoder.effect import Effect, key_of
+from encoder.effect import Effect, Key, key_of
 from scratch.catalog import ALWAYS, Catalog, Table
 from stream.model import Value
 
@@ -64,7 +64,7 @@ def outcomes_of(context: Context, text: str, table: Table) -> list[Effect]:
     outcomes = [lab.observe([text], settings=plan) for plan in ((), *_OTHER_PLANS)]
     usual = outcomes[0]
     rows = usual.tables.get(table.name, Counter()) if isinstance(usual, Effect) else Counter()
-    keys = sorted(key_of(table, row) for row, count in rows.items() if count < 0)[::2]
+    keys = sorted((key_of(table, row) for row, count in rows.items() if count < 0), key=_nulls_last)[::2]
     if len(table.row_key) == 1 and keys:
         with lab.savepoint():
             _rewrite(context, table, [key[0] for key in keys])
@@ -117,3 +117,8 @@ def _is_loose(part: Part, *, ending: bool = False) -> bool:
     if not isinstance(part, str):
         return False
     return part.endswith(("AND", "OR", "(", ",")) if ending else part.startswith(_LOOSER)
+
+
+def _nulls_last(key: Key) -> list[tuple[bool, str]]:
+    """Orders keys; those of a table without a key are its whole rows."""
+    return [(value is None, value or "") for value in key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -19,7 +19,7 @@ from encoder.segments import segments
 from encoder.spaced import spaced
 from encoder.trial import Laboratory
 from encoder.yardstick import baseline, starter
-from scratch.catalog import Catalog
+from scratch.catalog import ALWAYS, Catalog
 from scratch.session import Session
 from solver.blocks import BlockProblem, partition
 from solver.greedy import Greedy
@@ -38,11 +38,12 @@ class Strategy(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Variant:
     """One exact way to write a transaction; `starts` are the sequences that it moves, each with the
-    value that nextval has to give first."""
+    value that nextval has to give first, `ends` the same with the value that it gives last."""
 
     statements: tuple[str, ...]
     kind: str
     starts: tuple[tuple[TableName, int], ...] = ()
+    ends: tuple[tuple[TableName, int], ...] = ()
 
     @property
     def sequences(self) -> frozenset[TableName]:
@@ -116,7 +117,7 @@ def solve_transaction(
     owed = effect_of(catalog, transaction.changes)
     parts = table_effects(catalog, owed, origins_in(state, transaction.changes))
     context = Context(
-        state, lab, timezone, effort, Meter(effort.allowance), Greedy() if strategy == Strategy.GREEDY else None
+        state, lab, timezone, effort, Meter(effort.allowance, lab.deadline), Greedy() if strategy == Strategy.GREEDY else None
     )
     rowwise = starter(catalog, transaction.changes, timezone)
     grouped = baseline(state, parts, timezone)
@@ -126,23 +127,26 @@ def solve_transaction(
         lab.refresh()
         lab.stand(skipped_positions(catalog, transaction.changes, lab.behind))
         standing = lab.sequences()
+        highest = _highest(catalog, lab, transaction.changes)
         if strategy not in (Strategy.STARTER, Strategy.BASELINE) and owed:
             found, problem = _search(context, transaction, owed)
         for statements, kind in ((grouped, "baseline"), (rowwise, "starter")):
             if strategy == Strategy.STARTER and kind == "baseline":
                 continue
             variant = _literal(context, parts, owed, statements, kind)
-            if variant is None and kind == "starter":
+            if kind == "starter" and (variant is None or _wastes(variant, highest)):
                 steps = settle(context, owed, transaction.changes)
                 lab.stand(standing)
-                variant = _exact(context, owed, steps, "steps") if steps is not None else None
+                stepwise = _exact(context, owed, steps, "steps") if steps is not None else None
+                found += [variant] if variant is not None else []
+                variant = stepwise
                 apart = spaced(catalog, lab, transaction.changes, timezone)
                 if apart and (other := _exact(context, owed, tuple(apart), "spaced")) is not None:
                     found.append(other)
             if variant is not None:
                 found.append(variant)
     state.forget(sorted(owed.tables))
-    ordered = _ordered(found)
+    ordered = _ordered([variant for variant in found if not _wastes(variant, highest)] or found)
     return Solved(
         transaction.index,
         len(transaction.changes),
@@ -156,6 +160,22 @@ def solve_transaction(
         time.monotonic() - started,
         problem,
     )
+
+
+def _highest(catalog: Catalog, lab: Laboratory, changes: Sequence[RowChange]) -> dict[TableName, int]:
+    """The last value that `changes` took of each sequence of an ALWAYS identity, as far as its rows show."""
+    found: dict[TableName, int] = {}
+    for name in catalog:
+        for column in catalog[name].columns:
+            if column.identity == ALWAYS and column.sequence is not None and lab.counts_by_one(column.sequence):
+                taken = [int(c.new[column.name] or 0) for c in changes if c.table == name and c.old is None and c.new]
+                found[column.sequence] = max(taken, default=lab.next_value(column.sequence) - 1)
+    return found
+
+
+def _wastes(variant: Variant, highest: Mapping[TableName, int]) -> bool:
+    """Whether it takes ids that only the sequence can give and that the rows of a later transaction may need."""
+    return any(last > highest.get(name, last) for name, last in variant.ends)
 
 
 def _literal(
@@ -177,7 +197,8 @@ def _exact(context: Context, owed: Effect, statements: tuple[str, ...], kind: st
 
 def _seen(lab: Laboratory, statements: tuple[str, ...], kind: str) -> Variant:
     """The variant whose trial was the last one, with the sequences that it moved."""
-    return Variant(statements, kind, tuple((name, lab.next_value(name)) for name in sorted(lab.moved)))
+    starts = tuple((name, lab.next_value(name)) for name in sorted(lab.moved))
+    return Variant(statements, kind, starts, tuple(sorted(lab.reached.items())))
 
 
 def consumed_sequences(catalog: Catalog, changes: Sequence[RowChange]) -> frozenset[TableName]:

@@ -85,7 +85,9 @@ class Laboratory:
         self.deadline = deadline or Deadline()
         self.catalog = catalog
         self.trials = 0
-        self.moved: frozenset[TableName] = frozenset()  # the sequences that the last trial moved
+        # The sequences that the last trial moved, and the value that each gave last.
+        self.moved: frozenset[TableName] = frozenset()
+        self.reached: dict[TableName, int] = {}
         self._relations = _relations(session, catalog)
         query = "SELECT schemaname, sequencename, increment_by FROM pg_sequences ORDER BY 1, 2"
         steps = {TableName(schema or "", name or ""): step for schema, name, step in rows(session, query)}
@@ -122,6 +124,9 @@ class Laboratory:
         last, called = self._standing[sequence]
         return int(last or 0) + (called == "t")
 
+    def counts_by_one(self, sequence: TableName) -> bool:
+        return sequence in self._by_one
+
     def behind(self, sequence: TableName, value: int) -> bool:
         """Whether the sequence counts by one and has values to give before `value`."""
         return sequence in self._by_one and self.next_value(sequence) < value
@@ -141,11 +146,12 @@ class Laboratory:
         return rows(self.session, "SELECT seqrelid, pg_sequence_last_value(seqrelid) FROM pg_sequence ORDER BY 1")
 
     def _restore_positions(self) -> None:
-        self.moved = frozenset()
+        self.moved, self.reached = frozenset(), {}
         if self._sequences and self._last_values() != self._marks:
             now = self.sequences()
             back = {name: where for name, where in self._standing.items() if now[name] != where}
             self.moved = frozenset(back)
+            self.reached = {name: int(now[name][0] or 0) for name in back}
             self._set(back)
 
     # -- trials

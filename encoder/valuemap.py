@@ -5,22 +5,25 @@ Statements are well-typed guesses, right for the rows as they stand; whoever kee
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from emit import dense
 from emit.literal import input_text, literal, quote
 from emit.render import render
 from emit.term import Part, Prec, Source, Term, Update, call, cast, conjoin, op, raw, ref, separate
 from encoder import literals
 from encoder.effect import RowTuple, key_of
 from encoder.frame import Frame, State
-from encoder.keyset import shifted, shortest
+from encoder.keyset import Numbers, shifted, shortest
 from encoder.listing import INTEGERS, Listing, element, keys, listings, type_name
 from encoder.rowset import row_set_atoms
 from encoder.selection.model import Labels
+from encoder.valuecodes import Codes, bits, codes, packed
 from scratch.catalog import Column, Table
 from stream.model import Value
 
@@ -30,6 +33,11 @@ _LETTERS = "ivwyzpqrstuabcdefghjklmno"
 # Rows between the first and the last that a list by position may have, for each row that it is for.
 _MAX_SPREAD = 4
 _MAX_CASES = 4
+# Fewer rows do not pay for the sum; more kinds of values than there are may give cheaper characters.
+_FEWEST_STEPS = 12
+_MORE_COUNTS = 8
+_MAX_NUMBER = 0x10FFFF
+_SUMMED = "OVER(ROWS UNBOUNDED PRECEDING)"
 # Types whose modifier is part of the value, and those whose constants need no quotes.
 _MODIFIED = frozenset({"bit", "character"})
 _PLAIN = INTEGERS | {"numeric", "boolean"}
@@ -68,6 +76,7 @@ class _Task:
         yield from self.by_cases()
         if len(self.key_columns) == 1 and self.key_columns[0].base in INTEGERS:
             yield from self.by_position()
+            yield from self.by_steps()
 
     # -- what all share
 
@@ -236,11 +245,91 @@ class _Task:
         distance, small = (
             shifted(term, 1 - first) for term in (own, cast(own, "int") if key.base == "bigint" else own)
         )
-        return shortest(
+        ways = [
             way
             for listing in listings(values, olds, column, self.timezone)
             for way in _elements(listing, distance, small)
-        )
+        ]
+        if first >= 0:
+            integer = cast(own, "int") if key.base == "bigint" else own
+            for numbered in codes(values, olds, column, self.timezone):
+                ways += [*packed(numbered, first, integer), *bits(numbered, first, integer)]
+        return shortest(ways)
+
+    # -- by steps from key to key
+
+    def by_steps(self) -> Iterator[Update]:
+        """FROM(SELECT c,sum(ascii(c)/5)OVER(ROWS UNBOUNDED PRECEDING)i FROM string_to_table('…',null)c)x WHERE i=id
+        with SET v=ascii(c)%5: a character a row holds the step from the key before and the numbers of the values.
+        """
+        pairs = sorted(self.pairs, key=lambda pair: int(key_of(self.table, pair[0])[0] or 0))
+        if len(pairs) < _FEWEST_STEPS or len(self.letters) < 2 + len(self.places):
+            return
+        steps = np.diff([int(key_of(self.table, before)[0] or 0) for before, _ in pairs], prepend=0)
+        lists = [
+            (*_column(pairs, place), column, self.timezone)
+            for place, column in zip(self.places, self.columns, strict=True)
+        ]
+        yield from self._beside_steps(steps, [listings(*listed)[0] for listed in lists])
+        found = [codes(*listed) for listed in lists]
+        if all(found):
+            ways = [choices[0] for choices in found]
+            for more in range(_MORE_COUNTS):
+                counts = [ways[0].count + more, *(way.count for way in ways[1:])]
+                yield from self._stepped(steps, ways, counts)
+
+    def _beside_steps(self, steps: Numbers, lists: Sequence[Listing]) -> Iterator[Update]:
+        """The steps in an array beside those of the values."""
+        base = _base(int(steps[0]), 1)
+        shown = dense.code_points(steps - base * (np.arange(len(steps)) == 0))
+        if shown is None:
+            return
+        total, step, *names = self.letters[: 2 + len(lists)]
+        arrays = call("unnest", *(listing.array for listing in lists), raw(f"string_to_array({shown},null)"))
+        summed = shifted(Term((f"sum(ascii({step}))", _SUMMED)), base)
+        columns = separate([raw(name) for name in (*names, step)])
+        listed = separate([*(raw(name) for name in names), summed])
+        rows = Term(("(", "SELECT", *listed, total, "FROM", *arrays.parts, "x", "(", *columns, ")", ")"))
+        sets = [listing.back(ref("v", name)) for listing, name in zip(lists, names, strict=True)]
+        where = op(ref("v", total), "=", ref((), self.key_columns[0].name))
+        yield self.update(sets, where, Source("v", rows, (*names, total), "x"))
+
+    def _stepped(self, steps: Numbers, ways: Sequence[Codes], counts: Sequence[int]) -> Iterator[Update]:
+        whole = math.prod(counts)
+        base = _base(int(steps[0]), whole)
+        if whole * int(steps.max()) > _MAX_NUMBER:
+            return
+        numbers = steps - base * (np.arange(len(steps)) == 0)
+        for way, count in zip(ways, counts, strict=True):
+            numbers = numbers * count + way.numbers
+        shown = dense.code_points(numbers)
+        if shown is None:
+            return
+        name, total = self.letters[:2]
+        summed = Term((f"sum(ascii({name})/{whole})", _SUMMED))
+        characters = ("FROM", f"string_to_table({shown},null)", name)
+        rows = Term(("(", "SELECT", name, ",", *shifted(summed, base).parts, total, *characters, ")"))
+        sets = []
+        divisor = whole
+        for way, count in zip(ways, counts, strict=True):
+            divisor //= count
+            character = call("ascii", ref("v", name))
+            scaled = character if divisor == 1 else op(character, "/", raw(str(divisor)))
+            sets.append(way.back(op(scaled, "%", raw(str(count)))))
+        where = op(ref("v", total), "=", ref((), self.key_columns[0].name))
+        yield self.update(sets, where, Source("v", rows, (name, total), "x"))
+
+
+def _base(first: int, scale: int) -> int:
+    """What to count steps from, so that it and the character for the step to the `first` key are shortest."""
+    choices = {0, first - 1, *(first // unit * unit for unit in (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000))}
+
+    def bytes_with(choice: int) -> int:
+        number = (first - choice) * scale
+        shown = len(chr(number).encode(errors="surrogatepass")) if 0 < number <= _MAX_NUMBER else _MAX_NUMBER
+        return shown + (len(f"{choice:+d}") if choice else 0)
+
+    return min((choice for choice in sorted(choices) if choice <= first), key=bytes_with)
 
 
 def _elements(listing: Listing, place: Term, integer: Term) -> Iterator[Term]:

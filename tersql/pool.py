@@ -34,6 +34,8 @@ _START = "import sys;from tersql.worker import serve;serve(int(sys.argv[1]))"
 _ATTEMPTS = 3
 # A server that lost a backend restarts by itself within moments.
 _PATIENCE = 5.0
+# How many times its even share of the time that is left a transaction may take.
+_FAIR = 2.5
 # Resident memory of all workers together, in bytes; what one may have at least.
 _MEMORY = 1_700 << 20
 _LEAST_MEMORY = 400 << 20
@@ -155,7 +157,7 @@ class _Run:
                     raise
                 time.sleep(0.2)
         dsn = with_database(self._place.admin_dsn, worker.database)
-        _tell(worker, replace(self._task, dsn=dsn, seconds=self._deadline.left))
+        _tell(worker, replace(self._task, dsn=dsn))
 
     def _claim(self, worker: _Worker, index: int | None = None) -> None:
         """Have the worker solve `index`, or the next that nobody has."""
@@ -167,7 +169,14 @@ class _Run:
             index = self._waiting.popleft()
         worker.claimed = index
         self._attempts[index] += 1
-        _tell(worker, Claim(index, self._wanted[index], plainly=self._attempts[index] == _ATTEMPTS))
+        plainly = self._attempts[index] == _ATTEMPTS
+        _tell(worker, Claim(index, self._wanted[index], self._share, plainly))
+
+    @property
+    def _share(self) -> float:
+        """How many seconds one transaction may take so that there is time for all that wait; some take less."""
+        left = max(0.0, self._deadline.left)
+        return min(left, _FAIR * left * len(self._workers) / (len(self._waiting) + len(self._workers)))
 
     def _hear(self, worker: _Worker) -> None:
         try:

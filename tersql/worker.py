@@ -8,6 +8,7 @@ worker outlives the process that it works for.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import queue
 import resource
@@ -43,23 +44,24 @@ _ROOM = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a worker is told.  By worker: `dsn` is its own copy of the source, `seconds` what is left for
-    searches, `memory` how many bytes of data it may hold."""
+    """What a worker is told.  By worker: `dsn` is its own copy of the source, `memory` how many bytes of data it may
+    hold."""
 
     stream: Path
     strategy: Strategy
     timezone: str | None
     dsn: str = ""
-    seconds: float = 0.0
     memory: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The transaction to solve next and the work that it is worth; `plainly` by its literal forms alone."""
+    """The transaction to solve next and the work that it is worth, which should not take more than `seconds`;
+    `plainly` by its literal forms alone."""
 
     index: int
     effort: Effort = DEFAULT_EFFORT
+    seconds: float = math.inf
     plainly: bool = False
 
 
@@ -91,13 +93,12 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
     `claim` is asked for the next one whenever one is done, and does not return when there is none.
     Raises StreamError, ScratchError.
     """
-    deadline = Deadline.in_seconds(task.seconds)
     with connect(task.dsn) as session:
         catalog = read_catalog(session)
         install_capture(session, catalog)
         state = State(session, catalog)
         # Under what the last pass replays, so that it meets nothing new.
-        lab = Laboratory(session, catalog, deadline, ODD_SETTINGS | {"TimeZone": task.timezone or ODD_TIMEZONE})
+        lab = Laboratory(session, catalog, None, ODD_SETTINGS | {"TimeZone": task.timezone or ODD_TIMEZONE})
 
         def solve(strategy: Strategy) -> Solved:
             return solve_transaction(
@@ -115,10 +116,11 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
         for transaction in open_stream(task.stream):
             transaction = complete(session, catalog, transaction)
             if transaction.index == wanted.index:
+                lab.deadline = Deadline.in_seconds(wanted.seconds)
                 plain = task.strategy if task.strategy is Strategy.STARTER else Strategy.BASELINE
                 with _faults() as faults:
                     try:
-                        solved = solve(plain if wanted.plainly or deadline.passed else task.strategy)
+                        solved = solve(plain if wanted.plainly or lab.deadline.passed else task.strategy)
                     except Exception as error:
                         # A fault of one search is no reason to have no script.
                         if session.closed:
@@ -128,7 +130,7 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
                         solved = solve(plain)
                 if session.closed:
                     raise psycopg.OperationalError("the connection to the scratch server is lost")
-                late = deadline.passed and plain is not task.strategy
+                late = lab.deadline.passed and plain is not task.strategy
                 reason = None if solved.variants else why_not(session, catalog, lab, transaction, task.timezone)
                 yield Done(solved, late, tuple(faults), reason)
                 wanted = claim()

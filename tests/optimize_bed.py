@@ -38,7 +38,7 @@ class Sample:
         total = sum(1 for _ in open_stream(self.stream))
         claims = (Claim(index, Effort(0.1)) for index in itertools.chain(range(1, total + 1), itertools.repeat(0)))
         with cloned(self.server.dsn(), self.template, f"bed_{token_hex(4)}") as dsn:
-            task = Task(self.stream, strategy, timezone, dsn, 600.0)
+            task = Task(self.stream, strategy, timezone, dsn)
             return list(solve_share(task, lambda: next(claims)))
 
     def optimized(self, strategy: Strategy, timezone: str | None = None) -> Result:

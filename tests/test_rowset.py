@@ -27,8 +27,9 @@ _SIZES = {
     "high": (1200, "int"),
     "holes": (700, "bigint"),
     "signed": (60, "smallint"),
+    "many": (3000, "int"),
 }
-_IDS = {"few": "i", "wide": "i", "high": "i+54700", "holes": "i*i/3+i", "signed": "i-30"}
+_IDS = {"few": "i", "wide": "i", "high": "i+54700", "holes": "i*i/3+i", "signed": "i-30", "many": "i-1000"}
 _PAIR = """
 CREATE TABLE pair(a int, b text, PRIMARY KEY(a,b));
 INSERT INTO pair SELECT i%7,i FROM generate_series(1,50)i
@@ -127,6 +128,15 @@ def test_uniform_sets_are_near_the_bound(state: State) -> None:
     labels = _labels(900, 0.5, "uniform", 0, seed=1)
     best = row_set_atoms(state.frame(table("wide")), labels, None, keep=1)[0]
     assert best.size <= 1.25 * 900 / 8 + 60
+
+
+@pytest.mark.parametrize("density", [0.15, 0.2, 0.8])
+def test_sets_of_many_rows_are_one_number(state: State, density: float) -> None:
+    labels = _labels(3000, density, "uniform", 0.01, seed=4)
+    texts = _prove(state, "many", labels, keep=1000)
+    assert any("WITH RECURSIVE t(i,y)" in text for text in texts)
+    for text in texts:
+        assert check_script(f"BEGIN;{text};COMMIT;") == []
 
 
 def test_key_of_two_columns(state: State) -> None:

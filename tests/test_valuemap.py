@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -59,9 +57,8 @@ def _pairs(state: State, name: str, chosen: Sequence[int], column: str, values: 
 def _prove(state: State, name: str, pairs: Sequence[Pair], columns: Sequence[str], least: int = 1) -> list[str]:
     """Every statement does exactly that; returns their texts."""
     owner = state.catalog[table(name)]
-    context: Any = SimpleNamespace(state=state)
     places = [place for place, column in enumerate(owner.stored) if column.name in columns]
-    texts = [render(update) for update in value_map_updates(context, owner, pairs, places, None)]
+    texts = [render(update) for update in value_map_updates(state, owner, pairs, places, None)]
     assert len(texts) >= least
     assert texts == sorted(texts, key=lambda text: len(text.encode()))
     expected = {**{row: row for row in _standing(state, name)}, **dict(pairs)}
@@ -136,10 +133,48 @@ def test_far_shorter_than_values(state: State, column: str, values: list[str], l
     assert len(texts[0].encode()) <= limit, texts[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "column", "values", "limit"),
+    [
+        ("plain", "n", [str(i * 7 % 50) for i in range(45)], 225),
+        ("plain", "small", [str(i * i % 11 % 3) for i in range(45)], 180),
+        ("wide", "n", [str(i * i * 37 % 9000) for i in range(25)], 260),
+        ("wide", "v", [("won", "lost", None)[i * i % 7 % 3] for i in range(25)], 210),
+        ("plain", "t", [f"{i * i} %" for i in range(45)], 425),
+    ],
+)
+def test_steps_from_key_to_key(state: State, name: str, column: str, values: list[Value], limit: int) -> None:
+    chosen = [place * 4 + place * place % 3 for place in range(len(values))]
+    texts = _prove(state, name, _pairs(state, name, chosen, column, values), [column])
+    assert any("UNBOUNDED" in text for text in texts)
+    assert len(texts[0].encode()) <= limit, texts[0]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 7, 11])
+@pytest.mark.parametrize("start", [0, 5, 37])
+def test_numbers_share_a_byte(state: State, count: int, start: int) -> None:
+    values = [str(i * i * 7 % 13 % count + 2) for i in range(50)]
+    for name in ("plain", "wide"):
+        texts = _prove(state, name, _pairs(state, name, range(start, start + 50), "n", values), ["n"])
+        assert any("get_b" in text for text in texts)
+
+
+def test_steps_with_several_columns(state: State) -> None:
+    chosen = list(range(0, 90, 3))
+    first = _pairs(state, "plain", chosen, "n", [str(i * 7 % 20) for i in range(30)])
+    second = _pairs(state, "plain", chosen, "flag", ["ft"[i * i % 3 % 2] for i in range(30)])
+    place = next(i for i, column in enumerate(state.catalog[table("plain")].stored) if column.name == "flag")
+    both = [
+        (before, (*after[:place], flagged[place], *after[place + 1 :]))
+        for (before, after), (_, flagged) in zip(first, second, strict=True)
+    ]
+    texts = _prove(state, "plain", both, ["n", "flag"])
+    assert sum("UNBOUNDED" in text for text in texts) > 2
+
+
 def test_needs_a_key_that_stays(state: State) -> None:
     pairs = _pairs(state, "plain", [3], "id", ["900"])
-    context: Any = SimpleNamespace(state=state)
-    assert value_map_updates(context, state.catalog[table("plain")], pairs, [0], None) == []
+    assert value_map_updates(state, state.catalog[table("plain")], pairs, [0], None) == []
 
 
 def test_is_deterministic(state: State) -> None:

@@ -548,3 +548,14 @@ COMMIT;
 CREATE TABLE t(id int PRIMARY KEY,a int[],s text,u uuid);
 -- ->
 INSERT INTO t SELECT g,ARRAY[g%2],CASE g%2 WHEN 0 THEN 'a text of some length' ELSE 'another of some length' END FROM generate_series(1,12)g;
+
+-- * keyless with nulls, audited
+CREATE TABLE k(a int,b text,c int);
+ALTER TABLE k REPLICA IDENTITY FULL;
+CREATE TABLE audit(id serial PRIMARY KEY,what text);
+INSERT INTO k SELECT g%3,CASE WHEN g%3=0 THEN 'b'||g END,NULLIF(g%4,0) FROM generate_series(1,24)g;
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO audit(what)VALUES(OLD::text);RETURN NULL;END$$;
+CREATE TRIGGER f AFTER DELETE ON k FOR EACH ROW EXECUTE FUNCTION f();
+-- ->
+DELETE FROM k WHERE c IS NULL OR b IS NULL;
+DELETE FROM k WHERE a=0 AND c=1;

@@ -218,16 +218,34 @@ def around(problem: Problem, item: Input) -> Iterator[Term]:
 def _pool(problem: Problem, wanted: tuple[str, ...]) -> list[Piece]:
     pieces: list[Piece] = []
     for base in _bases(problem):
-        steps: list[TextOp] = [*WHOLE, *cuts(base.values, wanted), *(replacing(*pair) for pair in _SEPARATORS)]
-        for piece in (base, *(base.then(step) for step in steps if None not in base.values)):
-            pieces.append(piece)
-            pieces += [piece.then(case) for case in CASES if piece is not base and None not in piece.values]
+        pieces += _made_of(base, wanted)
     places = _examples(problem)
     for item in problem.inputs:
         if not item.is_text and None not in (values := tuple(item.texts[place] for place in places)):
             pieces += _from_other(item, [value or "" for value in values], wanted)
     first = wanted[0]
     return _distinct([piece for piece in pieces if piece.values[0] is not None and piece.values[0] in first])
+
+
+def _made_of(base: Piece, wanted: tuple[str, ...]) -> Iterator[Piece]:
+    """`base` and what one or two functions make of it that stands in the first wanted text."""
+    yield base
+    head = base.values[0]
+    if head is None or None in base.values:
+        return
+    first = wanted[0]
+    for step in (*WHOLE, *cuts(base.values, wanted), *(replacing(*pair) for pair in _SEPARATORS)):
+        # The first text is made alone: few steps fit it.
+        made = step.apply(head)
+        if made is None:
+            continue
+        cases = [case for case in CASES if (case.apply(made) or "") in first]
+        if made not in first and not cases:
+            continue
+        piece = base.then(step)
+        yield piece
+        if None not in piece.values:
+            yield from (piece.then(case) for case in cases)
 
 
 def _from_other(item: Input, values: list[str], wanted: tuple[str, ...]) -> Iterator[Piece]:
