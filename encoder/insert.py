@@ -15,8 +15,8 @@ from encoder.proof import prove
 # How much work a search for one table's inserts may do.
 _PROPOSALS = 20_000
 _GLANCE = 500
-# Estimated seconds of it, and of each row.
-_PROPOSAL, _PROPOSAL_ROW = 0.4, 1e-3
+# Estimated seconds of it, of each row and of a unit of its work.
+_PROPOSAL, _PROPOSAL_ROW, _UNIT = 0.4, 1e-3, 2e-4
 
 
 def insert_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:
@@ -47,11 +47,9 @@ def propose(context: Context, effect: TableEffect, pool: Sequence[DriverRows] = 
 
 def _proposals(context: Context, goal: InsertGoal, count: int, pool: Sequence[DriverRows]) -> list[Proposal]:
     worth = context.meter.spend(_PROPOSAL + count * _PROPOSAL_ROW)
-    return propose_inserts(
-        context.state,
-        goal,
-        Sequences(context.lab.next_values()),
-        budget=Budget(context.effort.units(_PROPOSALS) if worth else _GLANCE),
-        timezone=context.timezone,
-        pool=pool,
-    )
+    budget = Budget(context.effort.units(_PROPOSALS) if worth else _GLANCE)
+    granted = budget.left
+    sequences = Sequences(context.lab.next_values())
+    found = propose_inserts(context.state, goal, sequences, budget=budget, timezone=context.timezone, pool=pool)
+    context.meter.charge((granted - budget.left) * _UNIT)
+    return found

@@ -16,6 +16,7 @@ _MAX_RANGES = 60
 _MAX_DIVISOR = 1_000
 _MAX_CELLS = 4_000_000
 _SAMPLE = 20
+_LARGE_SAMPLE = 1_000
 _POWERS = 10 ** np.arange(1, 19)
 
 
@@ -117,7 +118,11 @@ def _possible(rows: KeySet, function: np.ufunc) -> list[int]:
     for others in np.array_split(_sample(rows.others, 4 * _SAMPLE), 8):
         met = (function(others[:, None], divisors)[:, None] == listed).any(axis=(0, 1))
         divisors, listed = divisors[~met], listed[:, ~met]
-    return divisors.tolist() if len(rows.numbers) * len(divisors) <= _MAX_CELLS else divisors[:1].tolist()
+    if len(rows.numbers) * len(divisors) <= _MAX_CELLS:
+        return divisors.tolist()
+    listed, others = _sample(rows.listed, _LARGE_SAMPLE), _sample(rows.others, _LARGE_SAMPLE)
+    apart = [d for d in divisors.tolist() if not np.isin(function(others, d), np.unique(function(listed, d))).any()]
+    return apart[: max(1, _MAX_CELLS // len(rows.numbers))]
 
 
 def _sample(numbers: Numbers, count: int) -> Numbers:

@@ -41,8 +41,9 @@ _MAX_LONE = 3
 _COMBINATIONS = 4
 # How many expressions one search for a column may try.
 _EXPRESSIONS = 3_000
-# Estimated seconds of a search for expressions, of each row to explain, and of each row that a window ranks.
-_EXPRESSION, _EXPRESSION_ROW, _WINDOW_ROW = 0.15, 2e-4, 3e-5
+# Estimated seconds of a search for expressions, of each row to explain, of each expression tried, and of each row
+# that a window ranks.
+_EXPRESSION, _EXPRESSION_ROW, _EXPRESSION_UNIT, _WINDOW_ROW = 0.15, 2e-4, 0.01, 3e-5
 
 
 @dataclass(frozen=True)
@@ -301,21 +302,20 @@ class UpdateSearch:
 
     def _find_expressions(self, group: Group, place: int) -> list[Expression]:
         goal = self._goal(group, place)
-        return self.context.state.remember(
-            ("expressions", self.table.name, place, group.rows, tuple(goal.new)),
-            lambda: (
-                []
-                if not self.context.meter.spend(_EXPRESSION + len(group.rows) * _EXPRESSION_ROW)
-                else find_expressions(
-                    self.context.state,
-                    self.table.name,
-                    goal,
-                    budget=Budget(self.context.effort.units(_EXPRESSIONS)),
-                    timezone=self.context.timezone,
-                    keep=3,
-                )
-            ),
+        key = ("expressions", self.table.name, place, group.rows, tuple(goal.new))
+        return self.context.state.remember(key, lambda: self._search_expressions(goal))
+
+    def _search_expressions(self, goal: Goal) -> list[Expression]:
+        meter = self.context.meter
+        if not meter.spend(_EXPRESSION + len(goal.rows) * _EXPRESSION_ROW):
+            return []
+        budget = Budget(self.context.effort.units(_EXPRESSIONS))
+        granted = budget.left
+        found = find_expressions(
+            self.context.state, self.table.name, goal, budget=budget, timezone=self.context.timezone, keep=3
         )
+        meter.charge((granted - budget.left) * _EXPRESSION_UNIT)
+        return found
 
     def _select(
         self, group: Group, assignments: Sequence[Assignment], free: NDArray[np.bool_], target: frozenset[Element]

@@ -32,13 +32,21 @@ _FEW = 2
 
 
 def find_expressions(
-    state: State, table: TableName, goal: Goal, *, budget: Budget, timezone: str | None, keep: int = 6
+    state: State,
+    table: TableName,
+    goal: Goal,
+    *,
+    budget: Budget,
+    timezone: str | None,
+    keep: int = 6,
+    split: bool = True,
 ) -> list[Expression]:
     """Expressions over a row of `table` that give `goal.new` on all of `goal.rows`, cheapest first.
 
     Each is proved on the server, text for text after the assignment cast.  Among those found, ones that
     leave more of the other rows as they are come in even where they are longer.  One unit of `budget` is
-    one expression tried.  `timezone` is what the replaying session promises.
+    one expression tried.  `timezone` is what the replaying session promises.  With `split`, where there is nothing
+    short, the rows are parted too: one expression for some, another for the others.
     """
     if not len(goal.rows):
         return []
@@ -47,7 +55,7 @@ def find_expressions(
         if len(goal.rows) <= _FEW:
             return search.choose(search.run(NEAR, keep * _CHOICE, range(len(goal.rows))), others, keep)
         proven = search.run(FAMILIES, keep * _CHOICE)
-        if not proven or measured(state.catalog, search.table, proven[0]).size > _LONG:
+        if split and (not proven or measured(state.catalog, search.table, proven[0]).size > _LONG):
             proven = search.ordered([*proven, *splits(search)])
         return search.choose(proven, others, keep)
 

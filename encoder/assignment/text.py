@@ -10,7 +10,7 @@ from encoder.assignment.derived import json_fields
 from encoder.assignment.problem import STRINGS, Input, Problem, quoted, to_moment
 from encoder.assignment.text_concat import Constant, Step, concatenations
 from encoder.assignment.text_edits import edits
-from encoder.assignment.text_ops import CASES, HASHES, LOWER, WHOLE, Piece, TextOp, cuts, date_formats, replacing
+from encoder.assignment.text_ops import CASES, HASHES, LOWER, WHOLE, Piece, cuts, date_formats, replacing
 
 _EXAMPLES = 7
 _MAX_BASES = 40

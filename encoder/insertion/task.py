@@ -97,7 +97,9 @@ class Task:
             return None
         goal = Goal(slot.column, rows, new)
         with self._allot(_EXPRESSION_UNITS) as budget:
-            found = find_expressions(self.state, link.table.name, goal, budget=budget, timezone=self.timezone)
+            found = find_expressions(
+                self.state, link.table.name, goal, budget=budget, timezone=self.timezone, split=False
+            )
         found += [simple] if simple is not None else []
         return min(found, key=lambda e: (_bytes(e), str(e.term)), default=None)
 
