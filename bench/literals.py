@@ -168,7 +168,7 @@ def main() -> None:
             flush=True,
         )
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+        arguments.json.write_text("[\n" + ",\n".join(map(json.dumps, results)) + "\n]\n")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,10 @@ class Deadline:
         """Seconds until then; negative afterwards."""
         return self.at - time.monotonic()
 
+    def sooner(self, share: float) -> Deadline:
+        """The moment at which `share` of the seconds that are left now will have gone."""
+        return self if math.isinf(self.at) else Deadline(self.at - (1 - share) * self.left)
+
     @property
     def passed(self) -> bool:
         return self.left <= 0

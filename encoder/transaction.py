@@ -116,9 +116,8 @@ def solve_transaction(
     started = time.monotonic()
     owed = effect_of(catalog, transaction.changes)
     parts = table_effects(catalog, owed, origins_in(state, transaction.changes))
-    context = Context(
-        state, lab, timezone, effort, Meter(effort.allowance, lab.deadline), Greedy() if strategy == Strategy.GREEDY else None
-    )
+    meter = Meter(effort.allowance, lab.deadline)
+    context = Context(state, lab, timezone, effort, meter, Greedy() if strategy == Strategy.GREEDY else None)
     rowwise = starter(catalog, transaction.changes, timezone)
     grouped = baseline(state, parts, timezone)
     found: list[Variant] = []

@@ -273,10 +273,7 @@ class _Task:
         yield from self._beside_steps(steps, [listings(*listed)[0] for listed in lists])
         found = [codes(*listed) for listed in lists]
         if all(found):
-            ways = [choices[0] for choices in found]
-            for more in range(_MORE_COUNTS):
-                counts = [ways[0].count + more, *(way.count for way in ways[1:])]
-                yield from self._stepped(steps, ways, counts)
+            yield from self._stepped(steps, [choices[0] for choices in found])
 
     def _beside_steps(self, steps: Numbers, lists: Sequence[Listing]) -> Iterator[Update]:
         """The steps in an array beside those of the values."""
@@ -294,17 +291,19 @@ class _Task:
         where = op(ref("v", total), "=", ref((), self.key_columns[0].name))
         yield self.update(sets, where, Source("v", rows, (*names, total), "x"))
 
-    def _stepped(self, steps: Numbers, ways: Sequence[Codes], counts: Sequence[int]) -> Iterator[Update]:
+    def _stepped(self, steps: Numbers, ways: Sequence[Codes]) -> Iterator[Update]:
+        """The steps and the numbers of the values in one character."""
+        tried = []
+        for more in range(_MORE_COUNTS):
+            counts = (ways[0].count + more, *(way.count for way in ways[1:]))
+            base = _base(int(steps[0]), math.prod(counts))
+            shown = _characters(steps, base, ways, counts)
+            if shown is not None:
+                tried.append((len(shown.encode()), counts, base, shown))
+        if not tried:
+            return
+        _, counts, base, shown = min(tried)
         whole = math.prod(counts)
-        base = _base(int(steps[0]), whole)
-        if whole * int(steps.max()) > _MAX_NUMBER:
-            return
-        numbers = steps - base * (np.arange(len(steps)) == 0)
-        for way, count in zip(ways, counts, strict=True):
-            numbers = numbers * count + way.numbers
-        shown = dense.code_points(numbers)
-        if shown is None:
-            return
         name, total = self.letters[:2]
         summed = Term((f"sum(ascii({name})/{whole})", _SUMMED))
         characters = ("FROM", f"string_to_table({shown},null)", name)
@@ -318,6 +317,17 @@ class _Task:
             sets.append(way.back(op(scaled, "%", raw(str(count)))))
         where = op(ref("v", total), "=", ref((), self.key_columns[0].name))
         yield self.update(sets, where, Source("v", rows, (name, total), "x"))
+
+
+def _characters(steps: Numbers, base: int, ways: Sequence[Codes], counts: Sequence[int]) -> str | None:
+    """A character a row: the step, of which the first is from `base`, and behind it the numbers of `ways` as digits
+    of the bases `counts`; None where some would be no characters."""
+    if math.prod(counts) * max(int(steps[0]) - base + 1, int(steps[1:].max()) + 1) > _MAX_NUMBER:
+        return None
+    numbers = steps - base * (np.arange(len(steps)) == 0)
+    for way, count in zip(ways, counts, strict=True):
+        numbers = numbers * count + way.numbers
+    return dense.code_points(numbers)
 
 
 def _base(first: int, scale: int) -> int:

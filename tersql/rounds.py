@@ -18,10 +18,12 @@ EFFORTS = {"low": 0.3, "default": 1.0, "high": 4.0}
 
 # What all transactions together may cost at the default level in the first round and in both, in estimated seconds
 # of one core, and the least that each of them is worth however many there are.
-_FIRST, _ALL = 110.0, 260.0
-_LEAST = 1.5
+_FIRST, _ALL = 70.0, 220.0
+_LEAST = 1.0
 # What a second search gets at least, in shares of the first, and at most.
 _MORE, _MOST = 3.0, 60.0
+# The part of the time limit for the first round, should the clock have to end it.
+_FIRST_TIME = 0.7
 # Transactions of fewer bytes are as good as they get.
 _SHORT = 120
 
@@ -52,7 +54,7 @@ def in_rounds(
 
     first = effort(level, total)
     wanted = dict.fromkeys(range(1, total + 1), first)
-    found = pool.solve(place, task, wanted, deadline, told(0, total))
+    found = pool.solve(place, task, wanted, deadline.sooner(_FIRST_TIME), told(0, total))
     again = second_round(list(found.values()), first)
     if again and not deadline.passed:
         for index, done in pool.solve(place, task, again, deadline, told(total, total + len(again))).items():
