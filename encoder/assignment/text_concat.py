@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from encoder.assignment.text_ops import Piece
 
 _MAX_STATES = 1500
+# Pieces that are held against the texts, in all.
+_MAX_TRIED = 150_000
 _MAX_STEPS = 7
 _MAX_CONSTANT = 60
 _SOLUTIONS = 3
@@ -28,13 +30,16 @@ Step = Constant | Piece
 
 def concatenations(wanted: Sequence[str], pieces: Sequence[Piece]) -> Iterator[tuple[Step, ...]]:
     """Sequences of pieces and constants that spell all of `wanted`, cheapest first."""
-    starts = _occurrences(wanted[0], pieces)
+    usable = [
+        piece for piece in pieces if all(v is not None and v in w for v, w in zip(piece.values, wanted, strict=True))
+    ]
+    starts = _occurrences(wanted[0], usable)
     ends = tuple(map(len, wanted))
     origin = (0,) * len(wanted)
     queue: list[tuple[int, int, tuple[int, ...], tuple[Step, ...]]] = [(0, 0, origin, ())]
     best: dict[tuple[tuple[int, ...], bool], int] = {}
-    found = serial = expanded = 0
-    while queue and expanded < _MAX_STATES and found < _SOLUTIONS:
+    found = serial = expanded = tried = 0
+    while queue and expanded < _MAX_STATES and tried < _MAX_TRIED and found < _SOLUTIONS:
         cost, _, state, steps = heapq.heappop(queue)
         if state == ends:
             if any(isinstance(step, Piece) for step in steps):
@@ -46,6 +51,7 @@ def concatenations(wanted: Sequence[str], pieces: Sequence[Piece]) -> Iterator[t
             continue
         best[state, after_constant] = cost
         expanded += 1
+        tried += len(starts.get(state[0], ()))
         if len(steps) >= _MAX_STEPS:
             continue
         for step, following, price in _moves(wanted, state, starts, after_constant):
