@@ -46,3 +46,12 @@ class Meter:
         """Take `estimate` for work that had to be done."""
         self.left -= estimate
         self.spent += estimate
+
+    def part(self, share: float) -> Meter:
+        """A meter of its own with `share` of what is left, to be paid for with `pay`."""
+        return Meter(self.left * share, self.deadline)
+
+    def pay(self, part: Meter) -> None:
+        """Take what `part` spent."""
+        self.charge(part.spent)
+        self.cut |= part.cut

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeAlias
 
 from encoder.block import Plan, solve_block
@@ -24,6 +25,8 @@ from stream.model import RowChange, TableName
 
 # What a statement has beside its table's name, at the least: UPDATE t SET a=1 WHERE b=1;
 _LEAST_STATEMENT = 26
+# The share of what is left of the work for a block of one run of changes, and of several.
+_OF_ONE, _OF_SEVERAL = 0.6, 0.35
 # One statement of at most so many bytes is not taken apart.
 _PLAIN = 150
 
@@ -72,9 +75,16 @@ def _ends(context: Context, pieces: Sequence[Segment], start: int, settled: set[
 def _solve(context: Context, pieces: Sequence[Segment], interval: Interval, blocks: Blocks) -> None:
     if interval in blocks:
         return
-    changes = [change for piece in pieces[slice(*interval)] for change in piece.changes]
+    inside = pieces[slice(*interval)]
+    changes = [change for piece in inside for change in piece.changes]
     owed = effect_of(context.catalog, changes)
-    blocks[interval] = solve_block(context, owed, origins_in(context.state, changes)) if owed else [Plan((), 0)]
+    # What several statements did together may be hard to tell; something is left for each of them.
+    meter = context.meter.part(
+        1.0 if len(pieces) == 1 else _OF_ONE if len({p.run for p in inside}) == 1 else _OF_SEVERAL
+    )
+    lent = replace(context, meter=meter)
+    blocks[interval] = solve_block(lent, owed, origins_in(context.state, changes)) if owed else [Plan((), 0)]
+    context.meter.pay(meter)
 
 
 def _is_plain(plan: Plan) -> bool:

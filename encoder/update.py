@@ -43,7 +43,7 @@ _COMBINATIONS = 4
 _EXPRESSIONS = 3_000
 # Estimated seconds of a search for expressions, of each row to explain, of each expression tried, and of each row
 # that a window ranks.
-_EXPRESSION, _EXPRESSION_ROW, _EXPRESSION_UNIT, _WINDOW_ROW = 0.15, 2e-4, 0.01, 3e-5
+_EXPRESSION, _EXPRESSION_ROW, _EXPRESSION_UNIT, _WINDOW_ROW = 0.08, 3e-4, 4e-3, 3e-5
 
 
 @dataclass(frozen=True)
