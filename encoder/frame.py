@@ -176,6 +176,12 @@ class State:
         after._frames = {name: frame for name, frame in self._frames.items() if name not in changed}
         return after
 
+    def under(self, catalog: Catalog) -> State:
+        """The same state, with `catalog` telling of tables that are there beside."""
+        other = State(self.session, catalog)
+        other._frames = dict(self._frames)
+        return other
+
     def forget(self, tables: Sequence[TableName] | None = None) -> None:
         """Drop what is known of `tables`, or of all, and whatever was found with it."""
         self.memo.clear()

@@ -8,6 +8,7 @@ hold for without doing anything, and then the selections.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from emit.render import render
 from emit.term import Update
 from encoder import literals
 from encoder.assignment.evaluate import ABSENT, evaluate, window_values
@@ -25,7 +27,7 @@ from encoder.budget import Budget
 from encoder.candidate import Candidate, Element
 from encoder.choose import lowered, select
 from encoder.context import Context
-from encoder.effect import RowTuple, TableEffect, key_of
+from encoder.effect import Effect, RowTuple, TableEffect, key_of
 from encoder.frame import Frame
 from encoder.proof import cheapest, prove
 from encoder.selection.model import Labels, Path, Selection
@@ -166,8 +168,25 @@ class UpdateSearch:
         """Statements that set one column of the rows, where triggers may see to the others."""
         if not self.table.triggers or len(group.places) == 1:
             return []
-        lone = [place for place in group.places if self._find_expressions(group, place)][:_MAX_LONE]
-        return [candidate for place in lone for candidate in self._attempt(replace(group, places=(place,)))]
+        lone = [p for p in group.places if self._brings_more(group, p) and self._find_expressions(group, p)]
+        return [candidate for p in lone[:_MAX_LONE] for candidate in self._attempt(replace(group, places=(p,)))]
+
+    def _brings_more(self, group: Group, place: int) -> bool:
+        """Whether a trigger brings other columns of a row to what is owed when `place` gets its new value."""
+        before, after = group.pairs[0]
+        if before[place] == after[place] or not self.table.row_key:
+            return False
+        name = literals.by_keys(self.table, [key_of(self.table, before)], self.context.timezone)
+        statement = literals.set_constants(self.table, [(place, after[place])], name, self.context.timezone)
+        done = self.context.lab.observe([render(statement)])
+        rows = done.tables.get(self.table.name, Counter()) if isinstance(done, Effect) else Counter[RowTuple]()
+        return any(
+            row[other] == after[other] != before[other]
+            for row, count in rows.items()
+            if count > 0 and key_of(self.table, row) == key_of(self.table, after)
+            for other in group.places
+            if other != place
+        )
 
     def _value_groups(self, group: Group) -> list[Group]:
         """The rows of `group` by their new values, if these are few."""
