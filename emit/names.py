@@ -30,7 +30,8 @@ _PLAIN = re.compile(r"[a-z_\u0080-\U0010ffff][a-z0-9_\u0080-\U0010ffff]*")
 def identifier(name: str) -> str:
     """`name` as SQL spells it: plain if that means the same name, otherwise in double quotes."""
     plain = _PLAIN.fullmatch(name) is not None and name.replace("_", "a").isalnum() and name == name.lower()
-    if plain and name not in _QUOTED:
+    # sqlglot reads a number where PostgreSQL reads a letter: "²".
+    if plain and not name[0].isdigit() and name not in _QUOTED:
         return name
     return '"' + name.replace('"', '""') + '"'
 

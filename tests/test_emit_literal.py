@@ -309,7 +309,7 @@ def test_nul_is_refused() -> None:
 
 
 NAMES = st.sampled_from(
-    ["a", "order", "key", "select", "Foo", "foo_1", "1a", "a$", "é", "É", "interval", "function", "over", "date"]
+    ["a", "order", "key", "select", "Foo", "foo_1", "1a", "a$", "é", "É", "²", "interval", "function", "over", "date"]
 ) | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=8)
 
 

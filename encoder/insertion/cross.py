@@ -14,6 +14,8 @@ from encoder.insertion.joined import joined_plans, passed_over_plans
 from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import Indexes, Proposal
 from encoder.insertion.plan import Plan, all_there, combinations, holes_of, present, reader_of, sort_orders, unique_keys
+from encoder.insertion.relation import Given, Upward, related
+from encoder.insertion.remainders import remainders
 from encoder.insertion.sides import ListSide, Side, TableSide, determined
 from encoder.insertion.single import needs_synthesis
 from encoder.insertion.slots import Slot
@@ -90,15 +92,30 @@ def _nested(one: Link, other: Link) -> bool:
 
 
 def _product(task: Task, tables: Sequence[Link], rest: Sequence[Slot]) -> Iterator[Plan]:
-    sides: list[Side] = [TableSide(task, link, place) for place, link in enumerate(tables)]
-    if rest:
-        listed = ListSide(task, tuple(rest))
-        if listed.size > _MAX_LIST:
+    fixed: list[Side] = [TableSide(task, link, place) for place, link in enumerate(tables)]
+    for listed in _lists(task, tables, rest):
+        sides: list[Side] = [*fixed, *listed]
+        size = int(np.prod([side.size for side in sides]))
+        if size <= _MAX_PRODUCT and len(combinations(sides)) == task.count:
+            yield from _filled(task, tables, sides)
             return
-        sides.append(listed)
-    size = int(np.prod([side.size for side in sides]))
-    if size > _MAX_PRODUCT or len(combinations(sides)) != task.count:
+
+
+def _lists(task: Task, tables: Sequence[Link], rest: Sequence[Slot]) -> Iterator[list[ListSide]]:
+    """What may stand beside `tables`, of whose columns `rest` cannot be read alone: nothing, lists of all of
+    these values, of one column, or of what is left of texts without those of a table."""
+    if not rest:
+        yield []
         return
+    single = [(slot,) for slot in rest] if len(rest) > 1 else []
+    hidden = [(left,) for slot in rest for link in tables for left in remainders(task.state, link, slot)]
+    for slots in (tuple(rest), *single, *hidden):
+        listed = ListSide(task, slots)
+        if 1 < listed.size <= _MAX_LIST:
+            yield [listed]
+
+
+def _filled(task: Task, tables: Sequence[Link], sides: Sequence[Side]) -> Iterator[Plan]:
     named = [link.table for link in tables]
     selective = any(side.size < task.state.frame(t.name).size for side, t in zip(sides, named, strict=False))
     if not task.may_pay(task.constants(), named, selective):
@@ -234,13 +251,42 @@ def _statement(task: Task, plan: Plan, chosen: Sequence[From], way: _Way, absent
 
 def _terms(task: Task, sides: Sequence[Side]) -> dict[str, Term] | None:
     terms = task.constants()
+    open_slots: list[Slot] = []
     for slot in task.slots:
         if not slot.explicit or slot.default or slot.constant or slot.sequence is not None:
             continue
         found = next((term for side in sides if (term := side.express(slot)) is not None), None)
         if found is None:
+            open_slots.append(slot)
+        else:
+            terms[slot.name] = found
+    if open_slots:
+        combined = _combined(task, sides, open_slots)
+        if combined is None:
             return None
-        terms[slot.name] = found
+        terms |= combined
+    return terms
+
+
+def _combined(task: Task, sides: Sequence[Side], slots: Sequence[Slot]) -> dict[str, Term] | None:
+    """Terms for columns that more than one side has a part in."""
+    given: list[Given] = []
+    upwards: list[Upward] = []
+    for side in sides:
+        columns, ways = side.given()
+        start = len(given)
+        given += columns
+        upwards += [replace(way, columns=tuple(start + at for at in way.columns)) for way in ways]
+    terms: dict[str, Term] = {}
+    with related(task.state, given, upwards) as relation:
+        for slot in slots:
+            found = task.express_over(relation, slot) if relation is not None else None
+            if found is None:
+                return None
+            terms[slot.name] = found[0]
+            for key in found[1]:
+                for side in sides:
+                    side.reach(key)
     return terms
 
 

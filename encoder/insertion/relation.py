@@ -121,11 +121,13 @@ def _lay_out(state: State, table: Table, values: Sequence[Sequence[Value]]) -> b
         for c in table.columns
     )
     numbers: list[Value] = [f"0/{place:X}" for place in range(count)]
-    arrays = ",".join(f"%s::{c.base}[]" for c in table.columns)
+    arrays = ",".join("%s::text[]" for _ in table.columns)
+    names = ",".join(f"c{place}" for place in range(len(table.columns)))
+    cells = ",".join(f"c{place}::{c.type}" for place, c in enumerate(table.columns))
     try:
         with state.session.transaction():
             state.session.execute(f"CREATE TEMP TABLE {_NAME.name}({listed})".encode())
-            query = f"INSERT INTO {table_sql(_NAME)} SELECT*FROM unnest({arrays})"
+            query = f"INSERT INTO {table_sql(_NAME)} SELECT {cells} FROM unnest({arrays})t({names})"
             state.session.execute(query.encode(), [*map(list, values), numbers])
     except Error:
         return False

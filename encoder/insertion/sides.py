@@ -14,7 +14,9 @@ from encoder.frame import encode
 from encoder.insertion.evidence import Link
 from encoder.insertion.model import Indexes
 from encoder.insertion.order import orders
+from encoder.insertion.relation import Given, Upward
 from encoder.insertion.slots import Slot
+from encoder.insertion.spell import INT, class_of
 from encoder.insertion.task import From, Task
 from encoder.insertion.vectors import spell_rows
 from encoder.selection.model import Labels, Mask, Path
@@ -28,6 +30,9 @@ class Key:
     terms: tuple[tuple[Term, bool], ...]
     rank: NDArray[np.int64]
 
+# The types of a list's columns for whole numbers and texts; columns of other types may be cast.
+_LISTED = {INT: ("integer", "N"), "S": ("text", "S")}
+
 
 class Side(Protocol):
     """`items[i]`: the item of this side that inserted row i was made from; items count from 0 to `size`."""
@@ -40,6 +45,12 @@ class Side(Protocol):
     def keys(self, items: Indexes) -> list[Key]: ...
 
     def origins(self) -> list[From]: ...
+
+    def given(self) -> tuple[list[Given], list[Upward]]:
+        """What every inserted row has of this side; the columns of an Upward are places in the first list."""
+
+    def reach(self, key: Hashable) -> None:
+        """Bring the row that is known under `key` into what `origins` gives."""
 
 
 def determined(slot: Slot, items: Indexes) -> bool:
@@ -110,6 +121,25 @@ class TableSide:
             for origin in self.task.origins(self.link, selections, self._paths)
         ]
 
+    def given(self) -> tuple[list[Given], list[Upward]]:
+        frame = self.task.state.frame(self.link.table.name)
+        rows = self.link.rows.tolist()
+        columns = self.link.table.columns
+        found = []
+        for column in columns:
+            texts = frame.texts(column.name)
+            found.append(Given(column, Term((Ref(self._key(()), column.name),)), [texts[row] for row in rows]))
+        places = {column.name: place for place, column in enumerate(columns)}
+        upwards = [
+            Upward(tuple(places[name] for name in foreign.columns), foreign, self._key)
+            for foreign in (self.link.table.foreign_keys if self.link.pool is None else ())
+        ]
+        return found, upwards
+
+    def reach(self, key: Hashable) -> None:
+        if isinstance(key, tuple) and key[0] == self.place:
+            self._paths |= {key[1]}
+
     def _key(self, key: Hashable) -> Hashable:
         return (self.place, key)
 
@@ -160,6 +190,18 @@ class ListSide:
     def origins(self) -> list[From]:
         spelled = self._spelled()
         return [From((spelled[0],), None)] if spelled is not None else []
+
+    def given(self) -> tuple[list[Given], list[Upward]]:
+        found = []
+        for slot in self.slots:
+            term = self.express(slot)
+            kind = _LISTED.get("S" if slot.column.kind == "S" else class_of(slot.column))
+            if term is not None and kind is not None:
+                found.append(Given(replace(slot.column, type=kind[0], base=kind[0], kind=kind[1]), term, slot.values))
+        return found, []
+
+    def reach(self, key: Hashable) -> None:
+        """Nothing can be reached from here."""
 
 
 def rekeyed(term: Term, key: Callable[[Hashable], Hashable]) -> Term:

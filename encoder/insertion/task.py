@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -19,6 +19,7 @@ from encoder.insertion.evidence import Link
 from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import Proposal
 from encoder.insertion.order import Order
+from encoder.insertion.relation import Relation
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, TEXT, Speller, class_of
 from encoder.selection.lower import lower
@@ -102,6 +103,10 @@ class Task:
             )
         found += [simple] if simple is not None else []
         return min(found, key=lambda e: (_bytes(e), str(e.term)), default=None)
+
+    def express_over(self, relation: Relation, slot: Slot) -> tuple[Term, frozenset[Hashable]] | None:
+        with self._allot(_EXPRESSION_UNITS) as budget:
+            return relation.express(slot, budget, self.timezone)
 
     def simple(self, link: Link, slot: Slot) -> Expression | None:
         """An equal column, one at a fixed distance, or a simple function of one; without any search."""
