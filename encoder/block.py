@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from emit.render import render
 from encoder.candidate import Candidate, Element, bytes_of, elements
 from encoder.context import Context
 from encoder.delete import delete_candidates
@@ -18,10 +19,10 @@ from encoder.effect import Effect, Origins, TableEffect, table_effects
 from encoder.floor import floor_candidates
 from encoder.guard import guarded
 from encoder.insert import insert_candidates
+from encoder.literals import floor
 from encoder.sharing import shared_candidates
 from encoder.update import update_candidates
 from encoder.upsert import upsert_candidates
-from scratch.catalog import Catalog
 from solver.problem import Budget as SolverBudget
 from solver.problem import Candidate as Choice
 from solver.problem import CoverProblem, NoSolution
@@ -29,7 +30,11 @@ from solver.problem import Strategy as Covering
 from solver.solve import solve
 from stream.model import TableName
 
-_ORDERS = 24
+_ORDERS = 12
+# Rough seconds of running several statements.
+_TOGETHER = 0.02
+# Updates of a table that are tried to see what its triggers do.
+_SAMPLE = 3
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def block_candidates(
     parts = table_effects(context.catalog, owed, origins)
     found: list[Candidate] = []
     settled: set[Element] = set()
-    for part in sorted(parts, key=partial(_follows, context.catalog)):
+    for part in sorted(parts, key=partial(_reach, context, parts)):
         if not thorough and elements([part]) <= settled:
             continue
         made = floor_candidates(context, parts, part)
@@ -86,10 +91,20 @@ def block_candidates(
     return parts, found
 
 
-def _follows(catalog: Catalog, part: TableEffect) -> bool:
-    """Whether no trigger and no foreign key's action brings what happens to this table on to others."""
-    acted = (key.on_delete + key.on_update for key in catalog.referenced_by.get(part.table.name, ()))
-    return not part.table.triggers and all(set(actions) <= set("ar") for actions in acted)
+def _reach(context: Context, parts: Sequence[TableEffect], part: TableEffect) -> int:
+    """How many other tables of `parts` are written by triggers and actions when some rows of this one change, as a
+    negative number: what they write needs no statements of its own."""
+    table, zone = part.table, context.timezone
+    acted = (key.on_delete + key.on_update for key in context.catalog.referenced_by.get(table.name, ()))
+    if len(parts) == 1 or (not table.triggers and all(set(actions) <= set("ar") for actions in acted)):
+        return 0
+    sample = TableEffect(table, part.inserts[:1], part.deletes[:1], part.updates[:_SAMPLE])
+    done = context.lab.observe([render(statement) for statement in floor(sample, None, zone)])
+    return (
+        -len(done.tables.keys() & {other.table.name for other in parts} - {table.name})
+        if isinstance(done, Effect)
+        else 0
+    )
 
 
 def solve_block(context: Context, owed: Effect, origins: Origins) -> list[Plan]:
@@ -124,12 +139,19 @@ def cheapest_exact(
         if len(chosen) == 1 and chosen[0].covers == elements(parts):
             return Plan(tuple(chosen), bound)
         for ordered in itertools.islice(itertools.permutations(chosen), _ORDERS):
-            done = context.lab.observe([s for candidate in ordered for s in candidate.statements])
+            together = tuple(s for candidate in ordered for s in candidate.statements)
+            done = context.state.remember(("together", together), partial(_observe, context, together))
             if isinstance(done, Effect) and not owed.minus(done):
                 return Plan(tuple(ordered), bound)
         indexes = {candidate: index for index, candidate in enumerate(pool)}
         banned.append(frozenset(indexes[candidate] for candidate in chosen))
     return None
+
+
+def _observe(context: Context, statements: Sequence[str]) -> Effect | str:
+    done = context.lab.observe(statements)
+    context.meter.charge(_TOGETHER)
+    return done
 
 
 def _cover(

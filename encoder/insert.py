@@ -14,9 +14,9 @@ from encoder.proof import prove
 
 # How much work a search for one table's inserts may do.
 _PROPOSALS = 20_000
-_GLANCE = 500
+_GLANCE = 60
 # Estimated seconds of it, of each row and of a unit of its work.
-_PROPOSAL, _PROPOSAL_ROW, _UNIT = 0.15, 1e-3, 4e-4
+_PROPOSAL, _PROPOSAL_ROW, _UNIT = 0.15, 1e-3, 1.5e-4
 
 
 def insert_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:

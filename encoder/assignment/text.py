@@ -256,6 +256,7 @@ def _from_other(item: Input, values: list[str], wanted: tuple[str, ...]) -> Iter
                 shown = tuple(value.rjust(width, "0") for value in values)
                 if shown[0] in wanted[0] and max(map(len, values)) <= width:
                     yield _piece(shown, call("to_char", item.term, raw(f"'FM{'0' * width}'")), item.cost + 14 + width)
+            yield from _hexadecimal(item, values, wanted[0])
     elif item.base == "boolean":
         yield _piece([{"t": "true", "f": "false"}[value] for value in values], item.term, item.cost)
     elif item.is_time:
@@ -266,6 +267,18 @@ def _from_other(item: Input, values: list[str], wanted: tuple[str, ...]) -> Iter
             yield _dated(item, lines[0][0], tuple(text for _, text in lines))
     elif item.base == "uuid":
         yield _piece(values, item.term, item.cost)
+
+
+def _hexadecimal(item: Input, values: list[str], first: str) -> Iterator[Piece]:
+    """The number in base 16, filled up with zeros to a width or not."""
+    digits = tuple(f"{int(value):x}" for value in values)
+    plain = call("to_hex", item.term)
+    if digits != tuple(values) and digits[0] in first:
+        yield _piece(digits, plain, item.cost + 8)
+        for width in range(max(2, *map(len, digits)), 13):
+            shown = tuple(text.rjust(width, "0") for text in digits)
+            if shown[0] in first and shown != digits:
+                yield _piece(shown, call("lpad", plain, raw(str(width)), raw("'0'")), item.cost + 21)
 
 
 def _dated(item: Input, pattern: str, values: tuple[str, ...]) -> Piece:

@@ -194,9 +194,26 @@ def _propose(task: Task, plan: Plan) -> Iterator[Proposal]:
     ways = [way for way in dict.fromkeys(ways) if absent is not None or not way.absent]
     if not ways:
         return
-    for chosen in product(*(side.origins()[:_MAX_ORIGINS] for side in plan.sides)):
+    for chosen in _origins(plan):
         for way in ways:
             yield _statement(task, plan, chosen, way, absent if way.absent else None)
+
+
+def _origins(plan: Plan) -> Iterator[tuple[From, ...]]:
+    """What each side reads.  Of two that are joined one may read any rows that the other's rows do not meet."""
+    if plan.met is None:
+        yield from product(*(side.origins()[:_MAX_ORIGINS] for side in plan.sides))
+        return
+    others = [side.origins()[:1] for side in plan.sides[2:]]
+    for first, second in ((1, 0), (0, 1)):
+        near, far = plan.sides[first], plan.sides[second]
+        assert isinstance(near, TableSide)
+        assert isinstance(far, TableSide)
+        for origin in near.origins()[:_MAX_ORIGINS]:
+            met = {plan.met[first][row] for row in near.selected(origin)}
+            for beside in far.but(plan.met[second], met).origins()[:_MAX_ORIGINS]:
+                for rest in product(*others):
+                    yield (*((origin, beside) if first < second else (beside, origin)), *rest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,13 +41,15 @@ def joined_plans(
             if open_holes and not all_there(task, sides, open_holes):
                 continue
             join = op(Term((Ref((0, ()), a.name),)), "=", Term((Ref((1, ()), b.name),)))
-            met = [{texts[row] for row in left.rows.tolist()}, {others[row] for row in right.rows.tolist()}]
-            left.must_not = np.array([text in met[1] for text in texts], dtype=bool)
-            right.must_not = np.array([text in met[0] for text in others], dtype=bool)
-            plan = Plan(tuple(sides), join, bool(open_holes), tuple(open_holes))
+            texts_met = {texts[row] for row in left.rows.tolist()}
+            near = (left.but(texts, texts_met), right.but(others, texts_met))
+            plan = Plan((*near, *sides[2:]), join, bool(open_holes), tuple(open_holes), met=(texts, others))
             yield plan
             if len(sides) == 2:
                 yield from _joined_passed_over(task, plan, texts, others)
+                turned = tuple((hole[1], hole[0]) for hole in open_holes)
+                swapped = replace(plan, sides=near[::-1], joined_holes=turned, met=(others, texts))
+                yield from _joined_passed_over(task, swapped, others, texts)
             return
 
 
@@ -87,7 +89,7 @@ def passed_over_plans(task: Task, plan: Plan, joined: Mapping[int, Sequence[int]
         mask[undecided] = False
         more = replace(right, extra=tuple(chosen), must_not=mask.copy())
         mask[undecided] = True
-        yield Plan((left, more), plan.join, True, (), keys)
+        yield replace(plan, sides=(left, more), holes=True, joined_holes=(), keys=keys)
 
 
 def _gives_nothing(task: Task, left: TableSide, right: TableSide, row: int, items: Sequence[int]) -> bool:

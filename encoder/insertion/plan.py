@@ -23,13 +23,15 @@ class Plan:
     """`sides` whose product, filtered by `join`, has the inserted rows and perhaps others, which are in the
     target already (`holes`; with a join, `joined_holes` names them by the items of the sides).  With
     `keys`, sequences give the ids when the product is sorted by them: the rows passed over have used up the
-    values that are missing."""
+    values that are missing.  `met`: the value that every row of the first and of the second side's table has of what
+    they are joined by."""
 
     sides: tuple[Side, ...]
     join: Term | None
     holes: bool
     joined_holes: tuple[tuple[int, ...], ...] = ()
     keys: tuple[tuple[Term, bool], ...] | None = None
+    met: tuple[Sequence[Value], Sequence[Value]] | None = None
 
 
 def unique_keys(task: Task) -> list[list[Slot]]:

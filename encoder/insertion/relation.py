@@ -50,6 +50,20 @@ class Upward:
     key: Callable[[Path], Hashable]
 
 
+def insertable(
+    state: State, table: TableName, goal: Goal, *, budget: Budget, timezone: str | None
+) -> list[Expression]:
+    """Expressions over the rows of `table` for a column of an INSERT; texts with a cast among them."""
+    found = find_expressions(state, table, goal, budget=budget, timezone=timezone, split=False)
+    mark = _PUNCTUATED.get(goal.column.base)
+    if found or mark is None:
+        return found
+    bare = Goal(_TEXT, goal.rows, [value if value is None else value.replace(mark, "") for value in goal.new])
+    texts = find_expressions(state, table, bare, budget=budget, timezone=timezone, split=False)
+    base = goal.column.base
+    return [Expression(cast(e.term, base), e.paths, e.size + len(base) + 2) for e in texts]
+
+
 class Relation:
     """See `related`."""
 
@@ -61,24 +75,12 @@ class Relation:
 
     def express(self, slot: Slot, budget: Budget, timezone: str | None) -> tuple[Term, frozenset[Hashable]] | None:
         """The shortest term for `slot`, and the source keys of the rows that its paths lead to."""
-        every = np.arange(len(slot.values))
-        goals = [Goal(slot.column, every, slot.values)]
-        mark = _PUNCTUATED.get(slot.column.base)
-        if mark is not None:
-            goals.append(Goal(_TEXT, every, [v if v is None else v.replace(mark, "") for v in slot.values]))
-        for goal in goals:
-            found = find_expressions(
-                self._state, self._table.name, goal, budget=budget, timezone=timezone, split=False
-            )
-            best = min(found, key=lambda e: (e.size, str(e.term)), default=None)
-            if best is not None:
-                said = self._said(best)
-                return (said[0] if goal.column == slot.column else cast(said[0], slot.column.base), said[1])
-        return None
-
-    def _said(self, expression: Expression) -> tuple[Term, frozenset[Hashable]]:
-        keys = frozenset(self._key(path) for path in expression.paths)
-        return _replaced(expression.term, self._part), keys
+        goal = Goal(slot.column, np.arange(len(slot.values)), slot.values)
+        found = insertable(self._state, self._table.name, goal, budget=budget, timezone=timezone)
+        best = min(found, key=lambda e: (e.size, str(e.term)), default=None)
+        if best is None:
+            return None
+        return _replaced(best.term, self._part), frozenset(self._key(path) for path in best.paths)
 
     def _part(self, part: Ref) -> tuple[Part, ...]:
         if part.key == ():

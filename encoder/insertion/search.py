@@ -116,5 +116,6 @@ def _drawn(task: Task, pool: Sequence[DriverRows]) -> Iterator[Proposal]:
         if found and best is None:
             best = link.score
         yield from found
-    yield from cross_proposals(task, hypotheses)
-    yield from aggregate_proposals(task, pool)
+    if task.budget.left > 0:
+        yield from cross_proposals(task, hypotheses)
+        yield from aggregate_proposals(task, pool)

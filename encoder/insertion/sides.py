@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from emit.render import render
 from emit.term import Part, Query, Ref, Source, Term, Whole
 from encoder.frame import encode
 from encoder.insertion.evidence import Link
@@ -17,9 +19,10 @@ from encoder.insertion.order import orders
 from encoder.insertion.relation import Given, Upward
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, class_of
-from encoder.insertion.task import From, Task
+from encoder.insertion.task import CELLS, From, Task
 from encoder.insertion.vectors import spell_rows
 from encoder.selection.model import Labels, Mask, Path
+from scratch.session import rows
 from stream.model import Value
 
 
@@ -76,9 +79,9 @@ class TableSide:
     _known: dict[str, Term | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        rows, inverse = np.unique(self.link.rows, return_inverse=True)
+        distinct, inverse = np.unique(self.link.rows, return_inverse=True)
         self.items = inverse.astype(np.int64)
-        self.rows = np.concatenate([rows, np.array(self.extra, dtype=np.int64)])
+        self.rows = np.concatenate([distinct, np.array(self.extra, dtype=np.int64)])
         self.size = len(self.rows)
 
     def values(self, slot: Slot) -> list[Value] | None:
@@ -121,17 +124,33 @@ class TableSide:
             for origin in self.task.origins(self.link, selections, self._paths)
         ]
 
+    def but(self, keys: Sequence[Value], met: Collection[Value]) -> TableSide:
+        """The same side, which may select other rows only where their key is not `met`."""
+        other = copy(self)
+        other.must_not = np.array([key is not None and key in met for key in keys], dtype=bool)
+        return other
+
+    def selected(self, origin: From) -> list[int]:
+        """The rows that one of `origins` selects, asked of the server; those wanted where that cannot be asked."""
+        key, pool = self.link.table.row_key, self.link.pool
+        if not key or (pool is not None and pool.cte is not None):
+            return self.rows.tolist()
+        frame = self.task.state.frame(self.link.table.name)
+        self.task.budget.spend(1 + frame.size // CELLS)
+        query = render(Query(tuple(Term((Ref(self._key(()), name),)) for name in key), origin.sources, origin.where))
+        return [frame.index[found] for found in rows(self.task.state.session, query)]
+
     def given(self) -> tuple[list[Given], list[Upward]]:
         frame = self.task.state.frame(self.link.table.name)
-        rows = self.link.rows.tolist()
+        places = self.link.rows.tolist()
         columns = self.link.table.columns
         found = []
         for column in columns:
             texts = frame.texts(column.name)
-            found.append(Given(column, Term((Ref(self._key(()), column.name),)), [texts[row] for row in rows]))
-        places = {column.name: place for place, column in enumerate(columns)}
+            found.append(Given(column, Term((Ref(self._key(()), column.name),)), [texts[row] for row in places]))
+        at = {column.name: place for place, column in enumerate(columns)}
         upwards = [
-            Upward(tuple(places[name] for name in foreign.columns), foreign, self._key)
+            Upward(tuple(at[name] for name in foreign.columns), foreign, self._key)
             for foreign in (self.link.table.foreign_keys if self.link.pool is None else ())
         ]
         return found, upwards
@@ -167,7 +186,7 @@ class ListSide:
     def _spelled(self) -> tuple[Source, dict[str, Term]] | None:
         constant = {slot.name for slot in self._distinct if slot.constant}
         varying = [slot for slot in self._distinct if slot.name not in constant]
-        found = spell_rows(varying, self.size, self.task.spell)
+        found = spell_rows(varying, self.size, self.task.spell, counting=False)
         return (found[0].sources[0], found[0].terms) if found and found[0].sources else None
 
     def express(self, slot: Slot) -> Term | None:

@@ -11,7 +11,7 @@ import numpy as np
 from emit.render import render
 from emit.term import Insert, Query, Source, Term, op, raw, ref
 from encoder.assignment.model import Expression
-from encoder.assignment.search import Goal, find_expressions
+from encoder.assignment.search import Goal
 from encoder.budget import Budget
 from encoder.frame import State
 from encoder.insertion.derive import derive, plus, size_of
@@ -19,7 +19,7 @@ from encoder.insertion.evidence import Link
 from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import Proposal
 from encoder.insertion.order import Order
-from encoder.insertion.relation import Relation
+from encoder.insertion.relation import Relation, insertable
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, TEXT, Speller, class_of
 from encoder.selection.lower import lower
@@ -60,6 +60,7 @@ class Task:
     budget: Budget
     timezone: str | None
     ceiling: int = 1 << 60  # bytes of a statement that is known already
+    _expressed: dict[tuple[TableName, bytes, str], Expression | None] = field(default_factory=dict)
     _selections: dict[tuple[TableName, bytes, bytes, int], list[Selection]] = field(default_factory=dict)
 
     @property
@@ -89,6 +90,12 @@ class Task:
 
     def express(self, link: Link, slot: Slot) -> Expression | None:
         """`slot` over the rows of `link`: equal columns and offsets first, then whatever synthesis finds."""
+        key = (link.table.name, link.rows.tobytes(), slot.name)
+        if key not in self._expressed:
+            self._expressed[key] = self._express(link, slot)
+        return self._expressed[key]
+
+    def _express(self, link: Link, slot: Slot) -> Expression | None:
         simple = self.simple(link, slot)
         if simple is not None and _bytes(simple) <= _SIMPLE:
             return simple
@@ -98,9 +105,7 @@ class Task:
             return None
         goal = Goal(slot.column, rows, new)
         with self._allot(_EXPRESSION_UNITS) as budget:
-            found = find_expressions(
-                self.state, link.table.name, goal, budget=budget, timezone=self.timezone, split=False
-            )
+            found = insertable(self.state, link.table.name, goal, budget=budget, timezone=self.timezone)
         found += [simple] if simple is not None else []
         return min(found, key=lambda e: (_bytes(e), str(e.term)), default=None)
 

@@ -46,13 +46,14 @@ class Spelled:
     terms: dict[str, Term]
 
 
-def spell_rows(slots: Sequence[Slot], count: int, spell: Speller) -> list[Spelled]:
-    """Ways to write `count` rows of the columns `slots`, likely shortest first; empty where VALUES is no worse."""
+def spell_rows(slots: Sequence[Slot], count: int, spell: Speller, *, counting: bool = True) -> list[Spelled]:
+    """Ways to write `count` rows of the columns `slots`, likely shortest first; empty where VALUES is no worse.
+    `counting`: a column may be the row's number, which it is not where the rows stand beside others."""
     if not slots:
         return []
     bases = _bases(slots, count)
     table = [[derive(base.values, base.kind, slot, spell) for slot in slots] for base in bases]
-    alone = [derive((), INT, slot, spell) for slot in slots]
+    alone = [derive((), INT, slot, spell) if counting else None for slot in slots]
     chosen = _choose(bases, table, alone, len(slots))
     if not chosen:
         return []

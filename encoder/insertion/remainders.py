@@ -1,0 +1,53 @@
+"""What is left of inserted texts without the texts that a source's rows hold: 'SUN5-1' without the row's id 5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from encoder.frame import State
+from encoder.insertion.evidence import Link
+from encoder.insertion.slots import Slot
+from encoder.insertion.spell import common_ends
+from scratch.catalog import Column
+
+# What is left holds few values; each may stand with every row of the source.
+_MAX_VALUES = 40
+# No column has this name.
+_NAME = "?left"
+_BLANK = "\0"
+
+
+def remainders(state: State, link: Link, slot: Slot) -> Iterator[Slot]:
+    """Columns that no table has, each of the parts of `slot` that vary when a column of the source is taken out."""
+    if slot.column.kind != "S" or None in slot.values:
+        return
+    texts = [value or "" for value in slot.values]
+    frame = state.frame(link.table.name)
+    seen: set[tuple[str, ...]] = set()
+    for column in link.table.columns:
+        own = frame.texts(column.name)
+        held = [own[row] for row in link.rows.tolist()]
+        left = _without(texts, held)
+        if left is None or not 1 < len(set(left)) <= _MAX_VALUES:
+            continue
+        start, end = common_ends(sorted(set(left)))
+        parts = tuple(text[start : len(text) - end] for text in left)
+        if parts not in seen and not any(_BLANK in part for part in parts):
+            seen.add(parts)
+            yield _slot(parts)
+
+
+def _without(texts: list[str], held: list[str | None]) -> list[str] | None:
+    """`texts` with a blank where they hold the row's own text for the first time; None where one does not."""
+    left = []
+    for text, part in zip(texts, held, strict=True):
+        if not part or part not in text:
+            return None
+        left.append(text.replace(part, _BLANK, 1))
+    return left
+
+
+def _slot(parts: tuple[str, ...]) -> Slot:
+    counts = all(part.isdecimal() and (part == "0" or part[0] != "0") for part in parts)
+    base, kind = ("integer", "N") if counts else ("text", "S")
+    return Slot(Column(_NAME, base, base, kind, True, None, False, "", None), parts)
