@@ -132,6 +132,9 @@ def solve_transaction(
         for statements, kind in ((grouped, "baseline"), (rowwise, "starter")):
             if strategy == Strategy.STARTER and kind == "baseline":
                 continue
+            # One literal script to fall back on is enough.
+            if kind == "starter" and any(v.kind == "baseline" and not _wastes(v, highest) for v in found):
+                continue
             variant = _literal(context, parts, owed, statements, kind)
             if kind == "starter" and (variant is None or _wastes(variant, highest)):
                 steps = settle(context, owed, transaction.changes)

@@ -15,7 +15,7 @@ import resource
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -131,6 +131,8 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
                 if session.closed:
                     raise psycopg.OperationalError("the connection to the scratch server is lost")
                 late = lab.deadline.passed and plain is not task.strategy
+                if late:
+                    solved = replace(solved, cut=True)
                 reason = None if solved.variants else why_not(session, catalog, lab, transaction, task.timezone)
                 yield Done(solved, late, tuple(faults), reason)
                 wanted = claim()

@@ -7,6 +7,7 @@ name.  Where a value stands in several rows, the other columns that agree decide
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ _UNEXPLAINED = 40
 _MAX_BESIDE = 4
 # Values of so many bytes are looked for in columns of any name.
 _PROBED = 60
+_WORD = re.compile(r"\w+")
 _CELLS = 1000  # for one unit of the budget
 
 
@@ -59,16 +61,16 @@ def links(state: State, target: Table, slots: Sequence[Slot], pool: Sequence[Dri
     finder = _Finder(state, target, slots, budget)
     found: dict[tuple[TableName, int, bytes], Link] = {}
     for place, (table, rows) in enumerate([(None, None), *((p.table, p) for p in pool)]):
-        if rows is not None and (link := finder.matched(rows)) is not None:
+        for link in finder.matched(rows) if rows is not None else ():
             found[link.table.name, place, link.rows.tobytes()] = link
         for slot in slots:
             for name, column in _pairs(state, target, slot, table):
-                link = finder.link(state.catalog[name], slot, column, rows)
-                if link is None:
+                told = finder.link(state.catalog[name], slot, column, rows)
+                if told is None:
                     continue
-                key = (name, place, link.rows.tobytes())
-                if key not in found or found[key].score > link.score:
-                    found[key] = link
+                key = (name, place, told.rows.tobytes())
+                if key not in found or found[key].score > told.score:
+                    found[key] = told
     ordered = sorted(found.values(), key=lambda link: (link.score, link.table.name, link.column))
     return [*ordered, *_beside(finder, ordered)]
 
@@ -175,14 +177,15 @@ class _Finder:
         equal = self._equal(table, found)
         return Link(table, found, pool, slot.name, equal, self._score(table, found, equal, pool))
 
-    def matched(self, pool: DriverRows) -> Link | None:
+    def matched(self, pool: DriverRows) -> Iterator[Link]:
         """One inserted row for each row of `pool`: matched by the columns that hold the same values equally often,
-        all together, texts with a constant before or behind them too; beyond that in order."""
+        all together, texts with a constant before or behind them too; beyond that by what texts mention, else in
+        order, that in which they are returned or that of their key."""
         table, count = self.state.catalog[pool.table], len(self.slots[0].values) if self.slots else 0
         if len(pool.rows) != count or pool.cte is None:
-            return None
+            return
         frame = self.state.frame(table.name)
-        places = pool.rows.tolist()
+        places: list[int] = pool.rows.tolist()
         wanted: list[tuple[Value, ...]] = [()] * count
         given: list[tuple[Value, ...]] = [()] * count
         varying = [slot for slot in self.slots if not slot.constant]
@@ -197,11 +200,35 @@ class _Finder:
                     wanted, given = left, right
                     break
         waiting: dict[tuple[Value, ...], list[int]] = {}
-        for key, row in zip(given[::-1], places[::-1], strict=True):
+        for key, row in zip(given, places, strict=True):
             waiting.setdefault(key, []).append(row)
-        rows = np.array([waiting[key].pop() for key in wanted], dtype=np.int64)
-        equal = self._equal(table, rows)
-        return Link(table, rows, pool, "", equal, self._score(table, rows, equal, pool))
+        mentioned = self._mentioned(frame, [waiting[key] for key in wanted])
+        if mentioned is not None:
+            choices = [mentioned]
+        else:
+            ordered = {key: sorted(rows) for key, rows in waiting.items()}
+            choices = [_taken(wanted, waiting), *([_taken(wanted, ordered)] if ordered != waiting else [])]
+        for rows in choices:
+            found = np.array(rows, dtype=np.int64)
+            equal = self._equal(table, found)
+            yield Link(table, found, pool, "", equal, self._score(table, found, equal, pool))
+
+    def _mentioned(self, frame: Frame, options: list[list[int]]) -> list[int] | None:
+        """The one of each row's `options` that an inserted text mentions as a word, where one column tells all."""
+        if all(len(rows) == 1 for rows in options):
+            return [rows[0] for rows in options]
+        for slot in self.slots:
+            if slot.column.kind != "S" or slot.constant:
+                continue
+            words = [set(_WORD.findall(value or "")) for value in slot.values]
+            for column in frame.table.columns:
+                texts = frame.texts(column.name)
+                left = [[r for r in rows if texts[r] in said] for rows, said in zip(options, words, strict=True)]
+                if all(len(rows) == 1 for rows in left):
+                    chosen = [rows[0] for rows in left]
+                    if len(set(chosen)) == len(chosen):
+                        return chosen
+        return None
 
     def link_beside(self, other: Link, table: Table, slot: Slot, column: str) -> Link | None:
         index = self.index(table, column)
@@ -281,6 +308,12 @@ class _Finder:
         total = self.state.frame(table.name).size if pool is None else len(pool.rows)
         left += 0 if len(np.unique(rows)) == total else 25
         return left - (15 if pool is not None and pool.cte else 0)
+
+
+def _taken(wanted: Sequence[tuple[Value, ...]], waiting: Mapping[tuple[Value, ...], list[int]]) -> list[int]:
+    """The rows waiting under each key that is wanted, in turn."""
+    turns = {key: iter(rows) for key, rows in waiting.items()}
+    return [next(turns[key]) for key in wanted]
 
 
 _Vote: TypeAlias = tuple[Sequence[Value], Sequence[Value], Callable[[Value, Value], float]]

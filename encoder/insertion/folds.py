@@ -1,13 +1,15 @@
-"""Aggregates over groups of a table's rows, computed by the server, and the one that gives an inserted column."""
+"""Aggregates over groups of a table's rows, computed by the server, and those that give an inserted column."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from itertools import permutations
 
 from psycopg import Error
 
-from emit.term import Term, call, raw, ref
+from emit.term import Ref, Term, call, raw, ref
 from encoder.frame import Frame
 from encoder.insertion.derive import size_of
 from encoder.insertion.slots import Slot
@@ -19,28 +21,39 @@ _FLOATS = frozenset({"real", "double precision"})
 # Sums and means of floats depend on the order of the rows; the proof has the last word.
 _TOLERANCE = 1e-5
 _PLACES = 3
+_TIMES = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
+_MAX_TIMES = 4
 
 
-def folds(frame: Frame, slots: Sequence[Slot], members: Sequence[Sequence[int]]) -> dict[str, Term] | None:
-    """For each of `slots` the shortest aggregate that gives its value i over the frame's rows `members[i]`; None
-    where one has none."""
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """An aggregate, the type of its value, and the value in every group."""
+
+    term: Term
+    column: Column
+    values: Sequence[Value]
+
+
+def folds(frame: Frame, slots: Sequence[Slot], members: Sequence[Sequence[int]]) -> list[Fold]:
+    """Aggregates over the groups `members` of the frame's rows that may have a part in `slots`, the shortest first of
+    those that are equal everywhere; none where the server cannot compute them."""
     terms = list(_terms(frame, slots))
     made = _computed(frame, [column for column in frame.table.columns if _foldable(column)], terms, members)
-    if made is None:
-        return None
-    found: dict[str, Term] = {}
-    for slot in slots:
-        fits = [
-            term
-            for (term, kind), values in zip(terms, made, strict=True)
-            if kind == _kind(slot.column)
-            and all(_same(got, wanted, slot.column) for got, wanted in zip(values, slot.values, strict=True))
-        ]
-        best = min(fits, key=size_of, default=None)
-        if best is None:
-            return None
-        found[slot.name] = best
-    return found
+    found: dict[tuple[str, tuple[Value, ...]], Fold] = {}
+    for (term, column), values in sorted(zip(terms, made, strict=False), key=lambda pair: size_of(pair[0][0])):
+        found.setdefault((_kind(column), tuple(values)), Fold(term, column, values))
+    return list(found.values())
+
+
+def giving(found: Sequence[Fold], slot: Slot) -> Term | None:
+    """The shortest of the aggregates whose values, inserted into the column of `slot`, are about its own."""
+    fits = [
+        fold.term
+        for fold in found
+        if _kind(fold.column) == _kind(slot.column)
+        and all(_same(got, wanted, slot.column) for got, wanted in zip(fold.values, slot.values, strict=True))
+    ]
+    return min(fits, key=size_of, default=None)
 
 
 def _kind(column: Column) -> str:
@@ -52,50 +65,69 @@ def _foldable(column: Column) -> bool:
     return class_of(column) in (INT, NUMBER) or column.kind in "DS" or column.base == "boolean"
 
 
-def _terms(frame: Frame, slots: Sequence[Slot]) -> Iterator[tuple[Term, str]]:
-    """Aggregates with the kind of their value, for the kinds of `slots`."""
+def _terms(frame: Frame, slots: Sequence[Slot]) -> Iterator[tuple[Term, Column]]:
+    """Aggregates with the type of their value, for the kinds of `slots`; texts may be made of any."""
     kinds = {_kind(slot.column) for slot in slots}
-    if NUMBER in kinds:
-        yield call("count", raw("*")), NUMBER
+    shown = any(slot.column.kind == "S" for slot in slots)
+    if NUMBER in kinds or shown:
+        yield call("count", raw("*")), _typed("bigint")
     for column in frame.table.columns:
         own = ref((), column.name)
         if not _foldable(column):
             continue
-        if NUMBER in kinds:
-            yield call("count", own), NUMBER
-            yield Term(("count(", "DISTINCT", *own.parts, ")")), NUMBER
+        if NUMBER in kinds or shown:
+            yield call("count", own), _typed("bigint")
+            yield Term(("count(", "DISTINCT", *own.parts, ")")), _typed("bigint")
         kind = _kind(column)
-        if kind not in kinds:
+        if kind not in kinds and not (shown and column.base in _TIMES | {NUMBER}):
             continue
         if column.base == "boolean":
-            yield from ((call(function, own), kind) for function in ("bool_or", "bool_and"))
+            yield from ((call(function, own), column) for function in ("bool_or", "bool_and"))
             continue
-        yield from ((call(function, own), kind) for function in ("min", "max"))
+        yield from ((call(function, own), column) for function in ("min", "max"))
         if kind == NUMBER:
             mean = call("avg", own)
-            yield from ((term, kind) for term in (call("sum", own), mean, call("round", mean)))
+            total = "bigint" if column.base in ("integer", "smallint") else "numeric"
+            of = _typed("double precision" if column.base in _FLOATS else "numeric")
+            yield call("sum", own), of if column.base in _FLOATS else _typed(total)
+            yield from ((term, of) for term in (mean, call("round", mean)))
             if column.base not in _FLOATS:
-                yield from ((call("round", mean, raw(str(places))), kind) for places in range(1, _PLACES))
+                yield from ((call("round", mean, raw(str(places))), of) for places in range(1, _PLACES))
+    if NUMBER in kinds:
+        yield from _durations(frame)
+
+
+def _durations(frame: Frame) -> Iterator[tuple[Term, Column]]:
+    """Seconds between two times of a row, summed up."""
+    times = [column for column in frame.table.columns if column.base in _TIMES and column.base != "date"]
+    for one, other in permutations(times[:_MAX_TIMES], 2):
+        if one.base == other.base:
+            spent = Term(("extract(", "epoch FROM", Ref((), other.name), "-", Ref((), one.name), ")"))
+            yield call("sum", spent), _typed("numeric")
+
+
+def _typed(base: str) -> Column:
+    return Column("aggregate", base, base, "N", False, None, False, "", None)
 
 
 def _computed(
-    frame: Frame, columns: Sequence[Column], terms: Sequence[tuple[Term, str]], members: Sequence[Sequence[int]]
-) -> list[list[Value]] | None:
-    """The values of every term, one a group."""
+    frame: Frame, columns: Sequence[Column], terms: Sequence[tuple[Term, Column]], members: Sequence[Sequence[int]]
+) -> list[list[Value]]:
+    """The values of every term, one a group; [] where there is an error."""
     texts = [frame.texts(column.name) for column in columns]
     flat = [row for group in members for row in group]
     numbers: list[Value] = [str(place) for place, group in enumerate(members) for _ in group]
     arrays = ",".join(["%s::int[]", *(f"%s::{column.base}[]" for column in columns)])
     names = ",".join(["g", *(f"c{place}" for place in range(len(columns)))])
     spelled = {column.name: f"c{place}" for place, column in enumerate(columns)}
-    listed = ",".join(f"({_spelled(term, spelled)})::text" for term, _ in terms)
+    listed = ",".join(_spelled(term, spelled) for term, _ in terms)
     query = f"SELECT {listed} FROM unnest({arrays})t({names})GROUP BY g ORDER BY g"
     given: list[list[Value]] = [numbers, *([column[row] for row in flat] for column in texts)]
     try:
         with frame.state.session.transaction():
             found = frame.state.session.execute(query.encode(), given).fetchall()
     except Error:
-        return None
+        return []
     return [list(values) for values in zip(*found, strict=True)]
 
 
@@ -108,7 +140,7 @@ def _same(got: Value, wanted: Value, column: Column) -> bool:
     if got is None or wanted is None:
         return got is wanted
     if class_of(column) not in (INT, NUMBER):
-        return _short_bool(got, column) == wanted
+        return got == wanted
     try:
         one, other = Decimal(got), Decimal(wanted)
     except InvalidOperation:
@@ -122,8 +154,3 @@ def _same(got: Value, wanted: Value, column: Column) -> bool:
     return one == other
 
 
-def _short_bool(text: str, column: Column) -> str:
-    return text[0] if column.base == "boolean" else text
-
-
-__all__ = ["folds"]

@@ -134,7 +134,7 @@ class TableSide:
         """The rows that one of `origins` selects, asked of the server; those wanted where that cannot be asked."""
         key, pool = self.link.table.row_key, self.link.pool
         if not key or (pool is not None and pool.cte is not None):
-            return self.rows.tolist()
+            return [int(row) for row in self.rows]
         frame = self.task.state.frame(self.link.table.name)
         self.task.budget.spend(1 + frame.size // CELLS)
         query = render(Query(tuple(Term((Ref(self._key(()), name),)) for name in key), origin.sources, origin.where))
