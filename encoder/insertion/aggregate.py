@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import chain, islice, product
 
 import numpy as np
 
-from emit.literal import quote
-from emit.term import Part, Query, Term, call, cast, raw, ref, separate
-from encoder.frame import encode
+from emit.term import Part, Query, Term, call, op, raw, ref, separate
+from encoder.frame import Frame, encode
+from encoder.insertion.cuts import TIMES, cuts
 from encoder.insertion.evidence import compatible, namesakes
-from encoder.insertion.folds import folds
+from encoder.insertion.filters import filters
+from encoder.insertion.folds import folds, giving
 from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import DriverRows, Indexes, Proposal
+from encoder.insertion.relation import Given, related
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, NUMBER, class_of
 from encoder.insertion.task import CELLS, From, Task, order_by
@@ -27,7 +29,8 @@ from stream.model import Value
 _MAX_TABLES = 2
 _MAX_READERS = 3
 _MAX_GROUPINGS = 8
-_TIMES = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
+_MAX_FILTERS = 4
+_MAX_FOLDS = 150
 
 
 def aggregate_proposals(task: Task, pool: Sequence[DriverRows] = ()) -> Iterator[Proposal]:
@@ -40,10 +43,10 @@ def aggregate_proposals(task: Task, pool: Sequence[DriverRows] = ()) -> Iterator
         sources = [(catalog[name], None) for name in catalog]
     found: list[_Grouped] = []
     for table, rows in sources:
-        grouped = _over(task, table, rows)
-        if grouped is not None and task.may_pay({**task.constants(), **grouped.terms}, [table], grouped.selective):
-            found.append(grouped)
-    found.sort(key=lambda grouped: (grouped.selective, grouped.table.name))
+        for grouped in _over(task, table, rows):
+            if task.may_pay({**task.constants(), **grouped.terms}, [table], grouped.selective):
+                found.append(grouped)
+    found.sort(key=lambda grouped: (grouped.selective, grouped.table.name, grouped.having is None))
     for grouped in found[:_MAX_TABLES]:
         cte = grouped.pool.cte if grouped.pool is not None else None
         for selection in task.selections(grouped.table, Labels(grouped.must, grouped.must_not)):
@@ -61,6 +64,7 @@ class _Reader:
     """A term that rows are grouped by, with its value in each of them."""
 
     term: Term
+    column: Column
     values: list[Value]
     paths: frozenset[Path] = frozenset()
 
@@ -74,62 +78,21 @@ def _readers(task: Task, slot: Slot, table: Table, pool: DriverRows | None, rows
         names += [c.name for c in table.columns if compatible(c, slot.column) and c.name not in names]
     for name in names:
         texts = frame.texts(name)
-        yield _Reader(ref((), name), [texts[row] for row in rows])
-    if slot.column.base in _TIMES:
+        yield _Reader(ref((), name), table.by_name[name], [texts[row] for row in rows])
+    if slot.column.base in TIMES:
         for column in table.columns:
-            if column.base in _TIMES:
+            if column.base in TIMES:
                 texts = frame.texts(column.name)
-                yield from _cut(task, slot, column, [texts[row] for row in rows])
-    for key in table.foreign_keys if pool is None else ():
+                for cut in cuts(slot, column, [texts[row] for row in rows], task.timezone):
+                    yield _Reader(cut.term, slot.column, cut.values)
+    for key in table.foreign_keys:
         far = task.state.catalog[key.target]
         shared = [name for name in namesakes(task.target, slot, far) if compatible(far.by_name[name], slot.column)]
         for name in shared:
             texts = task.state.frame(key.target).texts(name)
             parents = frame.parent(key)[rows].tolist()
-            yield _Reader(ref((key,), name), [texts[p] if p >= 0 else None for p in parents], frozenset({(key,)}))
-
-
-_Cut = Callable[[datetime.datetime], datetime.datetime]
-_UNITS: tuple[tuple[str, _Cut], ...] = (
-    ("day", lambda t: t.replace(hour=0, minute=0, second=0, microsecond=0)),
-    ("hour", lambda t: t.replace(minute=0, second=0, microsecond=0)),
-    ("week", lambda t: _day(t) - datetime.timedelta(days=t.weekday())),
-    ("month", lambda t: _day(t).replace(day=1)),
-    ("quarter", lambda t: _day(t).replace(day=1, month=t.month - (t.month - 1) % 3)),
-    ("year", lambda t: _day(t).replace(day=1, month=1)),
-)
-
-
-def _day(t: datetime.datetime) -> datetime.datetime:
-    return t.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def _cut(task: Task, slot: Slot, column: Column, texts: list[Value]) -> Iterator[_Reader]:
-    """`column` cut to units of time, in UTC."""
-    try:
-        moments = {text: _moment(text) for text in set(texts) if text is not None}
-        wanted = {_moment(value) for value in slot.values if value is not None}
-        for unit, cut in _UNITS:
-            made = {text: cut(moment) for text, moment in moments.items()}
-            if wanted <= set(made.values()):
-                named = {_moment(value): value for value in slot.values if value is not None}
-                values = [None if text is None else named.get(made[text], text) for text in texts]
-                yield _Reader(_cut_term(task, slot, column, unit), values)
-    except ValueError:
-        return
-
-
-def _moment(text: str) -> datetime.datetime:
-    return datetime.datetime.fromisoformat(text).replace(tzinfo=None)
-
-
-def _cut_term(task: Task, slot: Slot, column: Column, unit: str) -> Term:
-    own = ref((), column.name)
-    zoned = column.base == "timestamp with time zone" and task.timezone != "UTC"
-    if slot.column.base == "date" and unit == "day":
-        local = Term(("(", *own.parts, "AT TIME ZONE", "'UTC'", ")")) if zoned else own
-        return cast(local, "date")
-    return call("date_trunc", raw(quote(unit)), own, *([raw("'UTC'")] if zoned else []))
+            values = [texts[p] if p >= 0 else None for p in parents]
+            yield _Reader(ref((key,), name), far.by_name[name], values, frozenset({(key,)}))
 
 
 @dataclass(frozen=True)
@@ -144,18 +107,19 @@ class _Grouped:
     paths: frozenset[Path]
     must: Mask
     must_not: Mask
+    having: Term | None = None
 
     @property
     def selective(self) -> bool:
         return bool(self.must_not.any())
 
 
-def _over(task: Task, table: Table, pool: DriverRows | None) -> _Grouped | None:
+def _over(task: Task, table: Table, pool: DriverRows | None) -> list[_Grouped]:
     frame = task.state.frame(table.name)
     rows: Indexes = pool.rows if pool is not None else np.arange(frame.size)
     varying = [s for s in task.slots if s.explicit and not s.default and not s.constant and s.sequence is None]
     if len(rows) < task.count or not task.budget.spend(1 + len(rows) * len(varying) // CELLS):
-        return None
+        return []
     choices: list[list[tuple[Slot, _Reader | None]]] = []
     for slot in varying:
         wanted = set(slot.values)
@@ -169,49 +133,98 @@ def _over(task: Task, table: Table, pool: DriverRows | None) -> _Grouped | None:
     for chosen in islice(product(*choices), _MAX_GROUPINGS):
         groups = {slot.name: reader for slot, reader in chosen if reader is not None}
         folded = [slot for slot, reader in chosen if reader is None]
-        grouped = _by(task, table, pool, rows, groups, folded) if groups else None
-        if grouped is not None:
-            return grouped
-    return None
+        found = _by(task, table, rows, groups, folded) if groups else None
+        if found is not None:
+            return [replace(grouped, pool=pool) for grouped in found]
+    return []
 
 
 def _by(
-    task: Task,
-    table: Table,
-    pool: DriverRows | None,
-    rows: Indexes,
-    groups: dict[str, _Reader],
-    folded: Sequence[Slot],
-) -> _Grouped | None:
-    """The grouping by `groups`, if aggregates of them give `folded`."""
+    task: Task, table: Table, rows: Indexes, groups: dict[str, _Reader], folded: Sequence[Slot]
+) -> list[_Grouped] | None:
+    """The grouping by `groups`, with and without HAVING, if aggregates of all rows or of a part give `folded`."""
     frame = task.state.frame(table.name)
-    members = _members(task, groups, rows.tolist())
-    if members is None or (not folded and all(len(some) == 1 for some in members)):
+    numbers = _numbers(task, groups)
+    if numbers is None or (not folded and len(set(numbers[numbers >= 0].tolist())) == (numbers >= 0).sum()):
         return None  # plain rows are not this module's
-    if folded and not task.budget.spend(1 + len(rows) * len(frame.table.columns) // CELLS):
-        return None
-    terms = folds(frame, folded, members) if folded else {}
-    if terms is None:
-        return None
-    must = np.zeros(frame.size, dtype=bool)
-    must[[row for some in members for row in some]] = True
-    inside = np.zeros(frame.size, dtype=bool)
-    inside[rows] = True
-    paths: frozenset[Path] = frozenset().union(*(reader.paths for reader in groups.values()))
-    terms |= {name: reader.term for name, reader in groups.items()}
-    return _Grouped(table, pool, tuple(groups), terms, paths, must, inside & ~must)
+    if not folded:
+        return _labelled(task, table, rows, groups, {}, numbers, np.ones(len(rows), dtype=bool))
+    everything = [np.ones(len(rows), dtype=bool)]
+    for mask in chain(everything, islice(filters(frame, rows, numbers, folded), _MAX_FILTERS)):
+        if not task.budget.spend(1 + len(rows) * len(frame.table.columns) // CELLS):
+            return None
+        members: list[list[int]] = [[] for _ in range(task.count)]
+        for row, number in zip(rows[mask].tolist(), numbers[mask].tolist(), strict=True):
+            if number >= 0:
+                members[number].append(row)
+        terms = _folded(task, frame, groups, folded, members) if all(members) else None
+        if terms is not None:
+            return _labelled(task, table, rows, groups, terms, numbers, mask)
+    return None
 
 
-def _members(task: Task, groups: dict[str, _Reader], rows: list[int]) -> list[list[int]] | None:
-    """The rows of each inserted row's group; None where there is no group, or one is meant twice."""
+def _numbers(task: Task, groups: dict[str, _Reader]) -> Indexes | None:
+    """For every row the inserted row whose group it is in, -1 for none, -2 where a part of the key is NULL; None where
+    there is no group, or one is meant twice."""
     slots = {slot.name: slot for slot in task.slots}
     wanted = list(zip(*(slots[name].values for name in groups), strict=True))
-    if len(set(wanted)) != len(wanted):
-        return None
-    found: dict[tuple[Value, ...], list[int]] = {}
-    for row, key in zip(rows, zip(*(reader.values for reader in groups.values()), strict=True), strict=True):
-        found.setdefault(key, []).append(row)
-    return [found[key] for key in wanted] if all(key in found for key in wanted) else None
+    place = {key: number for number, key in enumerate(wanted)}
+    keys = zip(*(reader.values for reader in groups.values()), strict=True)
+    numbers = np.array([place.get(key, -2 if None in key else -1) for key in keys], dtype=np.int64)
+    missing = len(set(numbers[numbers >= 0].tolist())) < len(wanted)
+    return None if missing or len(place) < len(wanted) else numbers
+
+
+def _folded(
+    task: Task, frame: Frame, groups: dict[str, _Reader], slots: Sequence[Slot], members: Sequence[Sequence[int]]
+) -> dict[str, Term] | None:
+    """Terms for `slots`: aggregates, or expressions over aggregates and what the rows are grouped by."""
+    made = folds(frame, slots, members)
+    terms = {slot.name: term for slot in slots if (term := giving(made, slot)) is not None}
+    left = [slot for slot in slots if slot.name not in terms]
+    if not left:
+        return terms
+    known = {slot.name: slot for slot in task.slots}
+    given = [Given(reader.column, reader.term, known[name].values) for name, reader in groups.items()]
+    given += [Given(fold.column, fold.term, fold.values) for fold in made[:_MAX_FOLDS]]
+    with related(task.state, given, ()) as relation:
+        for slot in left:
+            found = task.express_over(relation, slot) if relation is not None else None
+            if found is None:
+                return None
+            terms[slot.name] = found[0]
+    return terms
+
+
+def _labelled(
+    task: Task,
+    table: Table,
+    rows: Indexes,
+    groups: dict[str, _Reader],
+    terms: dict[str, Term],
+    numbers: Indexes,
+    mask: Mask,
+) -> list[_Grouped]:
+    """What to select: the rows that were counted, and no others; or also such of other groups as HAVING leaves out."""
+    size = task.state.frame(table.name).size
+    must, must_not = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
+    must[rows[mask & (numbers >= 0)]] = True
+    must_not[rows] = ~must[rows]
+    paths: frozenset[Path] = frozenset().union(*(reader.paths for reader in groups.values()))
+    said = {**terms, **{name: reader.term for name, reader in groups.items()}}
+    plain = _Grouped(table, None, tuple(groups), said, paths, must, must_not)
+    other = mask & (numbers == -1)
+    if not other.any():
+        return [plain]
+    least = int(np.bincount(numbers[mask & (numbers >= 0)]).min())
+    keys = Counter(k for k, o in zip(zip(*(r.values for r in groups.values()), strict=True), other, strict=True) if o)
+    most = max(keys.values())
+    if most >= least:
+        return [plain]
+    free = must_not.copy()
+    free[rows[other]] = False
+    having = op(call("count", raw("*")), ">", raw(str(most)))
+    return [replace(plain, must_not=free, having=having), plain]
 
 
 def _statements(task: Task, grouped: _Grouped, origin: From) -> Iterator[Proposal]:
@@ -222,9 +235,10 @@ def _statements(task: Task, grouped: _Grouped, origin: From) -> Iterator[Proposa
         keys = [(terms[name], falls) for name, falls in order or ()]
         sort = order_by(keys, layout.select).parts if layout.uses and keys else ()
         query = Query(layout.select, origin.sources, origin.where)
-        whole = Term((*_group_by([terms[name] for name in grouping], layout), *sort))
+        having = ("HAVING", *grouped.having.parts) if grouped.having is not None else ()
+        whole = Term((*_group_by([terms[name] for name in grouping], layout), *having, *sort))
         yield task.insert(layout, replace(query, tail=whole), conflict=False, note="groups")
-        if len(terms) == len(grouping) and _keeps_types(task):
+        if len(terms) == len(grouping) and grouped.having is None and _keeps_types(task):
             tail = Term(sort) if sort else None
             yield task.insert(layout, replace(query, tail=tail, distinct=True), conflict=False, note="distinct")
 

@@ -45,7 +45,7 @@ class _Puzzle:
 
     def sums(self, mask: Mask) -> _Floats:
         kept = mask & (self.groups >= 0)
-        return np.bincount(self.groups[kept], self.weights[kept], minlength=len(self.wanted))
+        return np.bincount(self.groups[kept], self.weights[kept], minlength=len(self.wanted)).astype(np.float64)
 
 
 def filters(frame: Frame, rows: Indexes, groups: Indexes, folded: Sequence[Slot]) -> Iterator[Mask]:

@@ -79,7 +79,7 @@ def _terms(frame: Frame, slots: Sequence[Slot]) -> Iterator[tuple[Term, Column]]
             yield call("count", own), _typed("bigint")
             yield Term(("count(", "DISTINCT", *own.parts, ")")), _typed("bigint")
         kind = _kind(column)
-        if kind not in kinds and not (shown and column.base in _TIMES | {NUMBER}):
+        if kind not in kinds and not (shown and (column.base in _TIMES or kind == NUMBER)):
             continue
         if column.base == "boolean":
             yield from ((call(function, own), column) for function in ("bool_or", "bool_and"))
