@@ -21,7 +21,7 @@ def test_only_long_ones_that_were_cut_are_searched_again() -> None:
 
 
 def test_the_longest_come_first_where_not_all_can() -> None:
-    found = [done(index, 200 + index, cut=True) for index in range(1, 101)]
+    found = [done(index, 200 + index, cut=True, work=1.0) for index in range(1, 101)]
     again = second_round(found, FIRST)
     assert again
     assert min(again) == 101 - len(again)
