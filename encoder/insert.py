@@ -51,5 +51,7 @@ def _proposals(context: Context, goal: InsertGoal, count: int, pool: Sequence[Dr
     granted = budget.left
     sequences = Sequences(context.lab.next_values())
     found = propose_inserts(context.state, goal, sequences, budget=budget, timezone=context.timezone, pool=pool)
+    if context.catalog[goal.table].triggers:
+        context.lab.settle()
     context.meter.charge((granted - budget.left) * _UNIT)
     return found

@@ -145,6 +145,10 @@ class Laboratory:
         """Changes whenever a sequence moves; far cheaper than `sequences`."""
         return rows(self.session, "SELECT seqrelid, pg_sequence_last_value(seqrelid) FROM pg_sequence ORDER BY 1")
 
+    def settle(self) -> None:
+        """Put back the sequences that something other than a trial moved."""
+        self._restore_positions()
+
     def _restore_positions(self) -> None:
         self.moved, self.reached = frozenset(), {}
         if self._sequences and self._last_values() != self._marks:

@@ -15,7 +15,7 @@ from encoder.assignment.text_ops import Piece
 _MAX_STATES = 1500
 # Pieces that are held against the texts, in all.
 _MAX_TRIED = 150_000
-_MAX_STEPS = 7
+_MAX_STEPS = 9
 _MAX_CONSTANT = 60
 _SOLUTIONS = 3
 

@@ -14,7 +14,7 @@ from encoder.frame import Frame, encode
 from encoder.insertion.cuts import TIMES, cuts
 from encoder.insertion.evidence import compatible, namesakes
 from encoder.insertion.filters import filters
-from encoder.insertion.folds import folds, giving
+from encoder.insertion.folds import folds, giving, telling
 from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import DriverRows, Indexes, Proposal
 from encoder.insertion.relation import Given, related
@@ -30,7 +30,7 @@ _MAX_TABLES = 2
 _MAX_READERS = 3
 _MAX_GROUPINGS = 8
 _MAX_FILTERS = 4
-_MAX_FOLDS = 150
+_MAX_FOLDS = 30
 
 
 def aggregate_proposals(task: Task, pool: Sequence[DriverRows] = ()) -> Iterator[Proposal]:
@@ -186,7 +186,7 @@ def _folded(
         return terms
     known = {slot.name: slot for slot in task.slots}
     given = [Given(reader.column, reader.term, known[name].values) for name, reader in groups.items()]
-    given += [Given(fold.column, fold.term, fold.values) for fold in made[:_MAX_FOLDS]]
+    given += [Given(fold.column, fold.term, fold.values) for fold in sorted(made, key=telling)[:_MAX_FOLDS]]
     with related(task.state, given, ()) as relation:
         for slot in left:
             found = task.express_over(relation, slot) if relation is not None else None

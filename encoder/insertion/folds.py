@@ -56,6 +56,16 @@ def giving(found: Sequence[Fold], slot: Slot) -> Term | None:
     return min(fits, key=size_of, default=None)
 
 
+def telling(fold: Fold) -> tuple[int, int]:
+    """Sorts aggregates by how likely a text or a computed number is made of them."""
+    function = str(fold.term.parts[0]).strip("(")
+    if "*" in fold.term.parts:
+        return 0, 0
+    if fold.column.base in _TIMES:
+        return 1, size_of(fold.term)
+    return {"sum": 2, "max": 3, "min": 3}.get(function, 4), size_of(fold.term)
+
+
 def _kind(column: Column) -> str:
     """What decides which aggregates may stand in a column: numbers of all types together, else the type."""
     return NUMBER if class_of(column) in (INT, NUMBER) else column.base
@@ -132,7 +142,7 @@ def _computed(
 
 
 def _spelled(term: Term, names: dict[str, str]) -> str:
-    return "".join(part + " " * part.isupper() if isinstance(part, str) else names[part.column] for part in term.parts)  # type: ignore[union-attr]
+    return " ".join(part if isinstance(part, str) else names[part.column] for part in term.parts)  # type: ignore[union-attr]
 
 
 def _same(got: Value, wanted: Value, column: Column) -> bool:

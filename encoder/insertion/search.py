@@ -18,6 +18,7 @@ from encoder.insertion.single import needs_synthesis, single_proposals
 from encoder.insertion.slots import make_slots
 from encoder.insertion.spell import Speller
 from encoder.insertion.task import Task
+from encoder.insertion.triggers import filled_by_triggers
 from encoder.insertion.values import values_inserts
 from encoder.insertion.vectors import counted, spell_rows
 
@@ -50,7 +51,8 @@ def propose_inserts(
     sources: a unit is a thousand cells read, or an expression tried.
     """
     target = state.catalog[goal.table]
-    task = Task(state, target, tuple(make_slots(state, goal, sequences)), Speller(timezone), budget, timezone)
+    slots = filled_by_triggers(state, target, make_slots(state, goal, sequences))
+    task = Task(state, target, tuple(slots), Speller(timezone), budget, timezone)
     plain = _shortest(values_inserts(target, task.slots, task.spell), 2)
     found = _shortest(list(_literal(task)), keep)
     best = min((len(render(p.statement).encode()) for p in [*plain, *found]), default=1 << 60)

@@ -11,6 +11,7 @@ from emit.render import render
 from emit.term import Query, Term, ref
 from encoder.frame import Frame
 from encoder.insertion.conflicts import by_gaps, passed_over
+from encoder.insertion.counting import Counted, counted
 from encoder.insertion.evidence import Link
 from encoder.insertion.layout import layouts
 from encoder.insertion.missing import missing_atoms
@@ -49,19 +50,19 @@ def single_proposals(task: Task, link: Link) -> list[Proposal]:
     expressed = _express(task, link)
     if expressed is None:
         return []
-    terms, paths = expressed
+    terms, paths, counting = expressed
     tables = [link.table, *(task.state.catalog[path[-1].target] for path in sorted(paths, key=len))]
     if not task.may_pay(terms, tables, not reads_all):
         return []
     found: list[Proposal] = []
     selections: dict[bytes, list[Selection]] = {}
-    for variant in _variants(task, link, terms):
+    for variant in _variants(task, link, terms, bool(counting)):
         labels = variant.labels
         key = labels.must.tobytes() + labels.must_not.tobytes()
         if key not in selections:
             selections[key] = _selections(task, link, labels)
         for origin in task.origins(link, selections[key], paths):
-            found.extend(_statements(task, link, variant, terms, origin))
+            found.extend(_statements(task, link, variant, terms, counting, origin))
     return found
 
 
@@ -74,8 +75,9 @@ def needs_synthesis(task: Task, link: Link) -> bool:
     )
 
 
-def _express(task: Task, link: Link) -> tuple[dict[str, Term], frozenset[Path]] | None:
-    """A term for every column but ids that only a sequence or the row's number can give."""
+def _express(task: Task, link: Link) -> tuple[dict[str, Term], frozenset[Path], dict[str, Counted]] | None:
+    """A term for every column but ids that only a sequence or the row's number can give; and what counts instead."""
+    counting: dict[str, Counted] = {}
     terms = task.constants() if task.count > 1 else {}
     paths: frozenset[Path] = frozenset()
     for slot in task.slots:
@@ -89,12 +91,15 @@ def _express(task: Task, link: Link) -> tuple[dict[str, Term], frozenset[Path]] 
             continue
         expression = task.express(link, slot)
         if expression is None:
-            if slot in task.numbered:
-                continue
-            return None
+            counts = counted(slot)
+            if counts is not None:
+                counting[slot.name] = counts
+            elif slot not in task.numbered:
+                return None
+            continue
         terms[slot.name] = expression.term
         paths |= expression.paths
-    return terms, paths
+    return terms, paths, counting
 
 
 def _plain(task: Task, slot: Slot) -> dict[str, Term]:
@@ -120,7 +125,7 @@ def _selections(task: Task, link: Link, labels: Labels) -> list[Selection]:
     return found
 
 
-def _variants(task: Task, link: Link, terms: Mapping[str, Term]) -> Iterator[Variant]:
+def _variants(task: Task, link: Link, terms: Mapping[str, Term], counting: bool) -> Iterator[Variant]:
     frame = task.state.frame(link.table.name)
     must = np.zeros(frame.size, dtype=bool)
     must[link.rows] = True
@@ -131,6 +136,11 @@ def _variants(task: Task, link: Link, terms: Mapping[str, Term]) -> Iterator[Var
     strict = Labels(must, ~must & inside)
     free = passed_over(task.state, task.target, task.slots, link) & inside
     drawing = task.numbered
+    ranked = [*orders(task.state, link.table, link.rows)[:_MAX_ORDERS], *_as_stored(link, frame)]
+    if counting:
+        drawn = all(slot.in_step for slot in drawing)
+        yield from (Variant(strict, order, False, drawn) for order in ranked)
+        return
     if not drawing:
         yield Variant(strict, None, False, True)
         if free.any():
@@ -138,7 +148,6 @@ def _variants(task: Task, link: Link, terms: Mapping[str, Term]) -> Iterator[Var
         return
     explained = all(slot.name in terms for slot in drawing)
     in_step = all(slot.in_step for slot in drawing)
-    ranked = [*orders(task.state, link.table, link.rows)[:_MAX_ORDERS], *_as_stored(link, frame)]
     if in_step or _consecutive(drawing[0]):
         for order in ranked:
             yield Variant(strict, order, False, in_step)
@@ -186,17 +195,22 @@ def _by_gaps(task: Task, link: Link, loose: Labels, ranked: Sequence[Order]) -> 
 
 
 def _statements(
-    task: Task, link: Link, variant: Variant, terms: Mapping[str, Term], origin: From
+    task: Task,
+    link: Link,
+    variant: Variant,
+    terms: Mapping[str, Term],
+    counting: Mapping[str, Counted],
+    origin: From,
 ) -> Iterator[Proposal]:
     keys = sort_keys(variant.order) if variant.order is not None else []
-    numbered = dict(terms)
+    numbered = dict(terms) | {name: counts.term(keys) for name, counts in counting.items()}
     offset = _offset(task, link, variant, origin)
     by_number = offset is not None and task.numbered[0].name not in numbered
     if offset is not None and by_number:
         numbered[task.numbered[0].name] = row_number(keys, offset)
     for layout in layouts(task.slots, numbered, variant.draws):
         tail = order_by(keys, layout.select) if keys and layout.uses else None
-        ordered = keys or not (layout.uses or by_number)
+        ordered = keys or not (layout.uses or by_number or counting)
         note = f"from {link.table.name.name}" + ("" if ordered else f" {UNORDERED}")
         query = Query(layout.select, origin.sources, origin.where, tail)
         yield task.insert(layout, query, conflict=variant.conflict, note=note)
