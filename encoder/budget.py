@@ -9,13 +9,15 @@ from encoder.deadline import NEVER, Deadline
 
 @dataclass
 class Budget:
-    """What is left to spend, in units of the search that spends it (cells compared, nodes, queries)."""
+    """What is left to spend, in units of the search that spends it (cells compared, nodes, queries); nothing once
+    `deadline`, the safety net, has passed."""
 
     left: int
+    deadline: Deadline = NEVER
 
     def spend(self, units: int = 1) -> bool:
         """Take `units`; False when nothing is left (the work that asked should stop)."""
-        self.left -= units
+        self.left = self.left - units if not self.deadline.passed else min(self.left, 0) - units
         return self.left >= 0
 
 
@@ -46,6 +48,11 @@ class Meter:
         """Take `estimate` for work that had to be done."""
         self.left -= estimate
         self.spent += estimate
+
+    def account(self, granted: int, budget: Budget, unit: float) -> None:
+        """Take what a search spent of the units that it was granted; one that wanted more was cut."""
+        self.charge((granted - budget.left) * unit)
+        self.cut |= budget.left < 0
 
     def part(self, share: float) -> Meter:
         """A meter of its own with `share` of what is left, to be paid for with `pay`."""

@@ -43,10 +43,10 @@ def _select(context: Context, table: TableName, labels: Labels, share: float) ->
 
     def further() -> list[MaskedAtom]:
         for family in _FAMILIES:
-            cells = Budget(int(context.effort.units(_FAMILY_CELLS) * share))
+            cells = Budget(int(context.effort.units(_FAMILY_CELLS) * share), context.lab.deadline)
             granted = cells.left
             extra.extend(family(state, table, labels, cells, zone))
-            context.meter.spend((granted - cells.left) * _CELL)
+            context.meter.account(granted, cells, _CELL)
         return extra
 
     def named(bound: int | None) -> list[Selection]:
@@ -55,12 +55,14 @@ def _select(context: Context, table: TableName, labels: Labels, share: float) ->
 
     if not worth:
         # Nothing is left for a search; what the rows' own columns tell at once is still looked at.
-        return find_selections(state, table, labels, budget=Budget(_GLANCE), timezone=zone, named=named)
-    budget = Budget(int(context.effort.units(_SEARCH_UNITS) * share))
+        return find_selections(
+            state, table, labels, budget=Budget(_GLANCE, context.lab.deadline), timezone=zone, named=named
+        )
+    budget = Budget(int(context.effort.units(_SEARCH_UNITS) * share), context.lab.deadline)
     granted = budget.left
     found = find_selections(state, table, labels, budget=budget, timezone=zone, further=further, named=named)
     # Searches differ widely: what this one really took is charged when it is known.
-    context.meter.spend((granted - budget.left) * _UNIT)
+    context.meter.account(granted, budget, _UNIT)
     return found
 
 

@@ -47,11 +47,11 @@ def propose(context: Context, effect: TableEffect, pool: Sequence[DriverRows] = 
 
 def _proposals(context: Context, goal: InsertGoal, count: int, pool: Sequence[DriverRows]) -> list[Proposal]:
     worth = context.meter.spend(_PROPOSAL + count * _PROPOSAL_ROW)
-    budget = Budget(context.effort.units(_PROPOSALS) if worth else _GLANCE)
+    budget = Budget(context.effort.units(_PROPOSALS) if worth else _GLANCE, context.lab.deadline)
     granted = budget.left
     sequences = Sequences(context.lab.next_values())
     found = propose_inserts(context.state, goal, sequences, budget=budget, timezone=context.timezone, pool=pool)
     if context.catalog[goal.table].triggers:
         context.lab.settle()
-    context.meter.charge((granted - budget.left) * _UNIT)
+    context.meter.account(granted, budget, _UNIT)
     return found

@@ -241,7 +241,7 @@ class UpdateSearch:
                     self.context.state,
                     self.table.name,
                     goal,
-                    budget=Budget(self.context.effort.units(_EXPRESSIONS)),
+                    budget=Budget(self.context.effort.units(_EXPRESSIONS), self.context.lab.deadline),
                     timezone=self.context.timezone,
                     keep=2,
                 )
@@ -284,7 +284,7 @@ class UpdateSearch:
             self.context.state,
             self.table.name,
             self._goal(group, hard[0]),
-            budget=Budget(self.context.effort.units(_EXPRESSIONS)),
+            budget=Budget(self.context.effort.units(_EXPRESSIONS), self.context.lab.deadline),
             timezone=self.context.timezone,
             keep=2,
         )
@@ -328,12 +328,12 @@ class UpdateSearch:
         meter = self.context.meter
         if not meter.spend(_EXPRESSION + len(goal.rows) * _EXPRESSION_ROW):
             return []
-        budget = Budget(self.context.effort.units(_EXPRESSIONS))
+        budget = Budget(self.context.effort.units(_EXPRESSIONS), self.context.lab.deadline)
         granted = budget.left
         found = find_expressions(
             self.context.state, self.table.name, goal, budget=budget, timezone=self.context.timezone, keep=3
         )
-        meter.charge((granted - budget.left) * _EXPRESSION_UNIT)
+        meter.account(granted, budget, _EXPRESSION_UNIT)
         return found
 
     def _select(

@@ -18,10 +18,12 @@ EFFORTS = {"low": 0.3, "default": 1.0, "high": 4.0}
 
 # What all transactions together may cost at the default level in the first round and in both, in estimated seconds
 # of one core, and the least that each of them is worth however many there are.
-_FIRST, _ALL = 70.0, 220.0
-_LEAST = 1.0
+_FIRST, _ALL = 40.0, 95.0
+_LEAST = 0.6
 # What a second search gets at least, in shares of the first, and at most.
-_MORE, _MOST = 3.0, 60.0
+_MORE, _MOST = 2.0, 60.0
+# How far a single search goes in the first round.
+_GLANCE = 0.4
 # The part of the time limit for the first round, should the clock have to end it.
 _FIRST_TIME = 0.7
 # Transactions of fewer bytes are as good as they get.
@@ -66,6 +68,10 @@ def second_round(found: Sequence[Done], first: Effort) -> Mapping[int, Effort]:
     """Which transactions are worth another search, and how much of one: the longest of those whose search was cut
     share what the first round left."""
     left = first.scale * _ALL - sum(done.solved.work for done in found)
+    # Those that the clock left without any search come before all others.
+    missed = [done for done in found if done.late and not done.solved.work]
+    if missed:
+        return {done.solved.index: first for done in missed}
     cut = [done.solved for done in found if done.solved.cut and done.solved.bound > _SHORT]
     least = _MORE * first.allowance
     chosen = sorted(cut, key=lambda one: (-one.bound, one.index))[: max(0, int(left / least))]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emit.term import Term, call, cast
+from emit.term import Term, call, cast, ref
 from encoder.assignment.derived import json_fields
 from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Input, Problem, quoted, short_type, to_decimal
 
 _NUMERIC = INTEGERS | {"numeric", "real", "double precision"}
+# Foreign keys on the way to a value that is only copied.
+_DISTANT = 3
 
 
 def constants(problem: Problem) -> Iterator[Term]:
@@ -25,6 +27,17 @@ def copies(problem: Problem) -> Iterator[Term]:
             if item.base != problem.base:
                 yield cast(item.term, short_type(problem.base))
                 yield cast(cast(item.term, "text"), short_type(problem.base))
+
+
+def distant_copies(problem: Problem) -> Iterator[Term]:
+    """A value farther up the foreign keys than other expressions look."""
+    known = {item.term for item in problem.joined}
+    for path, rows in problem.reached(_DISTANT):
+        for column in problem.state.catalog[path[-1].target].columns:
+            if column.base == problem.base and ref(path, column.name) not in known:
+                texts = problem.state.frame(path[-1].target).texts(column.name)
+                if all((texts[row] if row >= 0 else None) == new for row, new in zip(rows, problem.new, strict=True)):
+                    yield ref(path, column.name)
 
 
 def _equal(problem: Problem, item: Input) -> bool:

@@ -55,8 +55,7 @@ def _numbers_of(problem: Problem, item: Input) -> Iterator[Input]:
 
     if item.is_text:
         yield made(call("length", item.term), tuple(None if t is None else str(len(t)) for t in item.texts))
-        numeric = [t for t in item.texts if t is not None]
-        if numeric and all(t.strip().lstrip("-").isdigit() and len(t) < 10 for t in numeric):
+        if _all_digits(item.texts):
             yield made(cast(item.term, "int"), item.texts)
     elif item.base == "boolean":
         texts = tuple(None if t is None else str(int(t == "t")) for t in item.texts)
@@ -70,28 +69,37 @@ def _numbers_of(problem: Problem, item: Input) -> Iterator[Input]:
         yield made(call("cardinality", item.term), texts)
 
 
+def _all_digits(texts: Sequence[str | None]) -> bool:
+    known = [text for text in texts if text is not None]
+    return bool(known) and all(text.strip().lstrip("-").isdigit() and len(text) < 10 for text in known)
+
+
 def _members(text: str) -> int:
     return 0 if text == "{}" else text.count(",") + 1
 
 
 @lru_cache(maxsize=8)
 def json_fields(problem: Problem) -> tuple[Input, ...]:
-    """Fields of the row's own jsonb columns, as text and (where they are) as numbers."""
+    """Fields of the row's own json documents, as text and (where they are) as numbers."""
     found: list[Input] = []
     for item in problem.own:
-        if item.base not in ("jsonb", "json"):
+        parsed = _documents(item)
+        if parsed is None:
             continue
-        parsed = [_object(text) for text in item.texts]
+        document = cast(item.term, "json") if item.is_text else item.term
         for path, values in _fields(parsed):
-            term = op(item.term, "->>", quoted(path[0]))
+            term = op(document, "->>", quoted(path[0]))
             if len(path) > 1:
-                term = op(item.term, "#>>", quoted("{" + ",".join(path) + "}"))
+                term = op(document, "#>>", quoted("{" + ",".join(path) + "}"))
             texts = tuple(_as_text(value) for value in values)
             found.append(Input(term, "text", "S", texts, problem.cost(term)))
             if all(value is None or type(value) in (int, float) for value in values):
                 whole = all(value is None or type(value) is int for value in values)
                 number = cast(term, "int" if whole else "numeric")
                 found.append(Input(number, "integer" if whole else "numeric", "N", texts, problem.cost(number)))
+            elif _all_digits(texts):
+                number = cast(term, "int")
+                found.append(Input(number, "integer", "N", texts, problem.cost(number)))
     return tuple(found)
 
 
@@ -107,11 +115,17 @@ def _fields(documents: Sequence[dict[str, object] | None], depth: int = 1) -> It
             yield from (((key, *path), found) for path, found in _fields(inner, depth + 1))
 
 
-def _object(text: str | None) -> dict[str, object] | None:
-    if text is None or not text.startswith("{"):
+def _documents(item: Input) -> list[dict[str, object] | None] | None:
+    """What a column's documents say, None for what is no object; None for a column of something else."""
+    if item.is_text and not all(text is None or text.startswith("{") for text in item.texts):
         return None
-    value = json.loads(text)
-    return value if isinstance(value, dict) else None
+    if not item.is_text and item.base not in ("jsonb", "json"):
+        return None
+    try:
+        values = [None if text is None else json.loads(text) for text in item.texts]
+    except ValueError:
+        return None
+    return [value if isinstance(value, dict) else None for value in values]
 
 
 def _as_text(value: object) -> str | None:

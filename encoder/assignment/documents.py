@@ -22,7 +22,7 @@ _MAX_KEYS = 8
 _EXAMPLES = 6
 # Terms for one field: how many are tried in a document, and how many a family may give.
 _CHOICES = 3
-_PER_FAMILY = 2
+_PER_FAMILY = 4
 _SCALARS = (
     ({str}, "text"),
     ({bool}, "boolean"),
@@ -77,7 +77,7 @@ def _changed(problem: Problem, item: Input, new: Sequence[Any]) -> Iterator[Term
         yield from _keys(problem, own, old, new)
         yield from _paths(problem, own, old, new)
     elif all(isinstance(value, list) for value in (*old, *new)):
-        yield from _elements(own, old, new)
+        yield from _elements(problem, own, old, new)
     if item.base == problem.base:
         pairs = [(a or "", b or "") for a, b in zip(item.texts, problem.new, strict=True)][:_EXAMPLES]
         for step in edits(pairs, False):
@@ -182,8 +182,8 @@ def _computed(problem: Problem, values: Sequence[Any]) -> Iterator[Term]:
     texts = tuple(None if value is None else value if isinstance(value, str) else _as_text(value) for value in values)
     column = Column("", base, base, _KINDS[base], False, None, False, "", None)
     inner = replace(problem, column=column, new=texts)
-    for family in _FAMILIES[base]:
-        yield from islice(family(inner), _PER_FAMILY)
+    terms = [term for family in _FAMILIES[base] for term in islice(family(inner), _PER_FAMILY)]
+    yield from sorted(dict.fromkeys(terms), key=problem.cost)
 
 
 def _as_text(value: Any) -> str:
@@ -192,8 +192,8 @@ def _as_text(value: Any) -> str:
     return json.dumps(value)
 
 
-def _object(problem: Problem, values: Sequence[dict[str, Any]]) -> Term | None:
-    """jsonb_build_object of the fields that all of `values` have alike."""
+def _object(problem: Problem, values: Sequence[dict[str, Any]], choice: int = 0) -> Term | None:
+    """jsonb_build_object of the fields that all of `values` have alike, each of the `choice`-th term for it."""
     keys = list(values[0])
     if not 0 < len(keys) <= _MAX_KEYS or any(value.keys() != values[0].keys() for value in values):
         return None
@@ -203,11 +203,16 @@ def _object(problem: Problem, values: Sequence[dict[str, Any]]) -> Term | None:
         if len(fields) > 1 and all(field == fields[0] for field in fields):
             arguments += [quoted(key), _bare(fields[0])]
             continue
-        made = next(_values(problem, fields), None)
-        if made is None:
+        made = list(islice(_values(problem, fields), choice + 1))
+        if not made:
             return None
-        arguments += [quoted(key), made.term]
+        arguments += [quoted(key), made[-1].term]
     return call("jsonb_build_object", *arguments)
+
+
+def _objects(problem: Problem, values: Sequence[dict[str, Any]]) -> Iterator[Term]:
+    built = (_object(problem, values, choice) for choice in range(_CHOICES))
+    yield from dict.fromkeys(term for term in built if term is not None)
 
 
 def _as_json(base: str, text: str | None) -> Any:
@@ -267,22 +272,67 @@ def _leaves(a: Any, b: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
     yield path, json.dumps(b)
 
 
-def _elements(own: Term, old: Sequence[list[Any]], new: Sequence[list[Any]]) -> Iterator[Term]:
-    tails = {json.dumps(b[len(a) :]) for a, b in zip(old, new, strict=True) if b[: len(a)] == a}
-    if len(tails) == 1 and all(b[: len(a)] == a for a, b in zip(old, new, strict=True)):
-        tail = json.loads(tails.pop())
-        if len(tail) == 1 and not isinstance(tail[0], list):
-            yield op(own, "||", _document(tail[0]))
-        yield op(own, "||", _document(tail))
-    gone = {json.dumps(x) for a, b in zip(old, new, strict=True) for x in a if x not in b}
+def _elements(problem: Problem, own: Term, old: Sequence[list[Any]], new: Sequence[list[Any]]) -> Iterator[Term]:
+    pairs = list(zip(old, new, strict=True))
+    if all(b[: len(a)] == a for a, b in pairs):
+        for tail in _added(problem, [b[len(a) :] for a, b in pairs]):
+            yield op(own, "||", tail)
+    if all(b[len(b) - len(a) :] == a for a, b in pairs):
+        for head in _added(problem, [b[: len(b) - len(a)] for a, b in pairs]):
+            yield op(head, "||", own)
+    gone = {json.dumps(x) for a, b in pairs for x in a if x not in b}
     if len(gone) == 1:
         value = json.loads(gone.pop())
         if isinstance(value, str):
             yield op(own, "-", quoted(value))
-    if all(a[1:] == b for a, b in zip(old, new, strict=True)):
+    if all(a[1:] == b for a, b in pairs):
         yield op(own, "-", raw("0"))
-    if all(a[:-1] == b for a, b in zip(old, new, strict=True)):
+    if all(a[:-1] == b for a, b in pairs):
         yield op(own, "-", raw("-1", Prec.UNARY))
+    yield from _filtered(own, pairs)
+
+
+def _added(problem: Problem, added: Sequence[list[Any]]) -> Iterator[Term]:
+    """The elements that every list gets: constants, or one built of columns."""
+    if all(line == added[0] for line in added):
+        if len(added[0]) == 1 and not isinstance(added[0][0], list):
+            yield _document(added[0][0])
+        if added[0]:
+            yield _document(added[0])
+    elif all(len(line) == 1 and isinstance(line[0], dict) for line in added):
+        yield from _objects(problem, [line[0] for line in added])
+
+
+def _filtered(own: Term, pairs: Sequence[tuple[list[Any], list[Any]]]) -> Iterator[Term]:
+    """The elements in which one field has, or has not, a value."""
+    gone, kept = _parted(pairs)
+    if not gone or not all(isinstance(x, dict) for x in (*gone, *kept)):
+        return
+    for sign, chosen, others in (("!=", gone, kept), ("==", kept, gone)):
+        for key in sorted(chosen[0]) if chosen else ():
+            value = chosen[0][key]
+            if isinstance(value, dict | list) or not key.isidentifier():
+                continue
+            if all(x.get(key) == value for x in chosen) and all(key in x and x[key] != value for x in others):
+                path = f"$?(@.{key}{sign}{json.dumps(value, ensure_ascii=False)})"
+                yield call("jsonb_path_query_array", own, quoted(path))
+
+
+def _parted(pairs: Sequence[tuple[list[Any], list[Any]]]) -> tuple[list[Any], list[Any]]:
+    """The elements that go and those that stay, if nothing else happens to the lists; none otherwise."""
+    gone: list[Any] = []
+    kept: list[Any] = []
+    for a, b in pairs:
+        place = 0
+        for x in a:
+            if place < len(b) and b[place] == x:
+                place += 1
+                kept.append(x)
+            else:
+                gone.append(x)
+        if place < len(b):
+            return [], []
+    return gone, kept
 
 
 def _built(problem: Problem, new: Sequence[Any]) -> Iterator[Term]:
@@ -292,9 +342,7 @@ def _built(problem: Problem, new: Sequence[Any]) -> Iterator[Term]:
             if all(_as_json(item.base, text) == value for text, value in zip(item.texts, new, strict=True)):
                 yield call("to_jsonb", item.term)
         return
-    built = _object(problem, new)
-    if built is None:
-        return
-    yield built
-    if problem.base == "json" and all(list(value) == list(new[0]) for value in new):
-        yield Term(("json_build_object", *built.parts[1:]))
+    for built in _objects(problem, new):
+        yield built
+        if problem.base == "json" and all(list(value) == list(new[0]) for value in new):
+            yield Term(("json_build_object", *built.parts[1:]))

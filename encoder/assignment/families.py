@@ -13,6 +13,7 @@ from encoder.assignment import (
     documents,
     hashed,
     lookups,
+    networks,
     numeric,
     text,
     times,
@@ -40,6 +41,7 @@ NEAR: Tiers = (
             times.parts,
             documents.documents,
             arrays.arrays,
+            networks.networks,
         ),
     ),
 )
@@ -47,7 +49,7 @@ NEAR: Tiers = (
 PARTS: Tiers = (*NEAR, (40, (numeric.pairs, numeric.triples, text.concatenated)))
 FAMILIES: Tiers = (
     *NEAR,
-    (16, (numeric.related, conditions.flags, cases.maps, numeric.pairs, times.scaled_shifts)),
+    (16, (basic.distant_copies, numeric.related, conditions.flags, cases.maps, numeric.pairs, times.scaled_shifts)),
     (40, (children.existence, children.picked, text.concatenated)),
     (50, (text.compositions, hashed.hashed, windows.ranked)),
     (50, (trees.branches, lookups.lookups)),

@@ -19,6 +19,8 @@ from encoder.assignment.problem import FLOATS, INTEGERS, Input, Problem, digits_
 
 _MAX_PAIRED = 40
 _MAX_TRIPLE = 14
+# Zeros at the end of all numbers that rounding may have left.
+_MAX_ZEROS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +146,11 @@ def _wanted(problem: Problem) -> Iterator[_Wanted]:
         used = max(used, *shown)
     if scale is None or used < scale:
         yield _Wanted(Band.rounding(wanted, used), "round", used)
-    if used == 0 and problem.base not in INTEGERS:
-        for negative in (1, 2, 3):
-            if all(float(text) % 10**negative == 0 for text in texts):
-                yield _Wanted(Band.rounding(wanted, -negative), "round", -negative)
+    if used == 0:
+        zeros = 1
+        while zeros <= _MAX_ZEROS and all(float(text) % 10**zeros == 0 for text in texts):
+            yield _Wanted(Band.rounding(wanted, -zeros), "round", -zeros)
+            zeros += 1
     if used == 0:
         yield _Wanted(Band.floor(wanted), "floor", 0)
         yield _Wanted(Band.ceiling(wanted), "ceil", 0)
@@ -350,12 +353,15 @@ def _integer_steps(item: Input, problem: Problem) -> Iterator[Term]:
     if len(x) < 2 or (new != np.trunc(new)).any() or (x < 0).any() or (new < 0).any():
         return
     yield from integer_quotients(item.term, x, new)
-    common = reduce(math.gcd, (int(v) for v in x - new), 0)
+    steps = [int(v) for v in x - new]
+    common = reduce(math.gcd, (step - steps[0] for step in steps), 0)
     above = int(new.max())
     if common > above:
         for candidate in range(above + 1, min(common, above + 2000) + 1):
             if common % candidate == 0:
-                yield op(item.term, "%", raw(str(candidate)))
+                shift = -steps[0] % candidate
+                inner = plus(item.term, str(shift)) if shift else item.term
+                yield op(inner, "%", raw(str(candidate)))
                 break
 
 

@@ -137,23 +137,31 @@ class Problem:
     def joined(self) -> tuple[Input, ...]:
         """Columns up the foreign keys, near ones first."""
         found: list[Input] = []
-        level: list[tuple[Path, Table, list[int]]] = [((), self.table, list(self.rows))]
-        for _ in range(1 if self.light else _MAX_DEPTH):
-            following: list[tuple[Path, Table, list[int]]] = []
+        for path, rows in self.reached(1 if self.light else _MAX_DEPTH):
+            if len(found) <= _MAX_INPUTS:
+                found += self.columns_at(path, rows)
+        return (*found, *self._tree_parents())
+
+    def reached(self, depth: int) -> Iterator[tuple[Path, Sequence[int]]]:
+        """Paths of up to `depth` foreign keys, near ones first, with the row that each row of the sample comes to
+        (-1 for none); those that lead nowhere left out."""
+        level: list[tuple[Path, Table, Sequence[int]]] = [((), self.table, self.rows)]
+        for _ in range(depth):
+            following: list[tuple[Path, Table, Sequence[int]]] = []
             for path, table, rows in level:
                 for key in table.foreign_keys:
                     reached = self.follow(key, rows)
-                    if all(row < 0 for row in reached) or len(found) > _MAX_INPUTS:
-                        continue
-                    target = self.state.catalog[key.target]
-                    following.append(((*path, key), target, reached))
-                    found += [
-                        self._input((*path, key), self.state.frame(target.name), column, reached)
-                        for column in target.columns
-                        if column.name not in key.target_columns
-                    ]
+                    if any(row >= 0 for row in reached):
+                        following.append(((*path, key), self.state.catalog[key.target], reached))
+                        yield (*path, key), reached
             level = following
-        return (*found, *self._tree_parents())
+
+    def columns_at(self, path: Path, rows: Sequence[int]) -> Iterator[Input]:
+        """The columns of the rows that `path` comes to, but for those that it goes by."""
+        target = self.state.frame(path[-1].target)
+        for column in target.table.columns:
+            if column.name not in path[-1].target_columns:
+                yield self._input(path, target, column, rows)
 
     def _tree_parents(self) -> Iterator[Input]:
         """Columns of the row above in a tree of paths."""

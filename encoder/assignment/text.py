@@ -10,7 +10,19 @@ from encoder.assignment.derived import json_fields
 from encoder.assignment.problem import STRINGS, Input, Problem, quoted, to_moment
 from encoder.assignment.text_concat import Constant, Step, concatenations
 from encoder.assignment.text_edits import edits
-from encoder.assignment.text_ops import CASES, HASHES, LOWER, WHOLE, Piece, cuts, date_formats, replacing
+from encoder.assignment.text_ops import (
+    CASES,
+    HASHES,
+    LOWER,
+    ROUNDINGS,
+    WHOLE,
+    Piece,
+    TextOp,
+    cuts,
+    date_formats,
+    removals,
+    replacing,
+)
 
 _EXAMPLES = 7
 _MAX_BASES = 40
@@ -82,7 +94,7 @@ def single_edits(problem: Problem) -> Iterator[Term]:
         for step in cuts(base.values, wanted):
             if base.then(step).values == wanted:
                 yield step.build(base.build())
-        for step in WHOLE:
+        for step in (*WHOLE, *removals(base.values, wanted)):
             piece = base.then(step)
             if piece.values != base.values:
                 yield from _edited(piece, wanted, True)
@@ -106,10 +118,20 @@ def compositions(problem: Problem) -> Iterator[Term]:
                 for first in firsts:
                     for term in _edited(first.then(LOWER), folded, first is base):
                         yield case.build(_without_lower(term))
+                yield from _respaced(firsts, case, wanted)
         for old, new in _SEPARATORS:
             if any(old in (value or "") for value in base.values) and all(old not in text for text in wanted):
                 for first in firsts[:_MAX_REPLACED]:
                     yield from _edited(first.then(replacing(old, new)), wanted, False)
+
+
+def _respaced(firsts: Sequence[Piece], case: TextOp, wanted: tuple[str, ...]) -> Iterator[Term]:
+    """A cut with other separators, and a case over it."""
+    for old, new in _SEPARATORS:
+        step = replacing(old, new)
+        for first in firsts:
+            if old in (first.values[0] or "") and first.then(step).then(case).values == wanted:
+                yield case.build(step.build(first.build()))
 
 
 def _cut_again(firsts: Sequence[Piece], wanted: tuple[str, ...], folded: tuple[str, ...]) -> Iterator[Term]:
@@ -239,6 +261,7 @@ def _made_of(base: Piece, wanted: tuple[str, ...]) -> Iterator[Piece]:
         made = step.apply(head)
         if made is None:
             continue
+        yield from _rounded(base.then(step), made, first)
         cases = [case for case in CASES if (case.apply(made) or "") in first]
         if made not in first and not cases:
             continue
@@ -248,9 +271,20 @@ def _made_of(base: Piece, wanted: tuple[str, ...]) -> Iterator[Piece]:
             yield from (piece.then(case) for case in cases)
 
 
+def _rounded(piece: Piece, made: str, first: str) -> Iterator[Piece]:
+    """The number that a piece spells, rounded to what stands in the first wanted text."""
+    for step in ROUNDINGS if "." in made else ():
+        shown = step.apply(made)
+        if shown is not None and shown in first and shown != made:
+            yield piece.then(step)
+
+
 def _from_other(item: Input, values: list[str], wanted: tuple[str, ...]) -> Iterator[Piece]:
     if item.is_number:
-        yield _piece(values, item.term, item.cost)
+        whole = _piece(values, item.term, item.cost)
+        yield whole
+        if item.base == "numeric":
+            yield from _rounded(whole, values[0], wanted[0])
         if item.is_integer and not any(value.startswith("-") for value in values):
             for width in range(2, 9):
                 shown = tuple(value.rjust(width, "0") for value in values)

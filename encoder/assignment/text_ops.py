@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
 
 from emit.term import Term, call, cast, raw
 from encoder.assignment.problem import quoted
@@ -19,7 +20,11 @@ Line = tuple[str | None, ...]
 
 _DELIMITERS = " -_/.@,:;|()#+&\n"
 _MAX_CUT = 10
+_MAX_REMOVED = 8
+_LEAST_MIDDLE = 3
 _WORD = re.compile(r"[^\W_]+")
+_PUNCTUATION = re.compile(r"[\W_]")
+_DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +151,65 @@ def cuts(values: Line, wanted: Sequence[str]) -> Iterator[TextOp]:
     if any(", " in value for value in present):
         yield split(", ", 1)
         yield split(", ", 2)
+    yield from _middles(paired)
+
+
+def _middles(pairs: Sequence[tuple[str, str]]) -> Iterator[TextOp]:
+    """A constant number of characters dropped at either end, where what is left is the wanted text but for case and
+    punctuation."""
+    found: set[tuple[int, int]] | None = None
+    for value, text in pairs:
+        whole, part = _plain(value), _plain(text)
+        places = {m.start() for m in re.finditer(f"(?={re.escape(part)})", whole)} if len(part) >= _LEAST_MIDDLE else ()
+        here = {(place, len(whole) - place - len(part)) for place in places}
+        found = here if found is None else found & here
+        if not found:
+            return
+    for head, tail in sorted(found or ()):
+        if head and tail:
+            yield TextOp(
+                lambda text, head=head, tail=tail: text[head:-tail],  # type: ignore[misc]
+                lambda term, head=head, tail=tail: call(  # type: ignore[misc]
+                    "left", call("substr", term, raw(str(head + 1))), raw(str(-tail))
+                ),
+                18,
+            )
+
+
+def _plain(text: str) -> str:
+    return _PUNCTUATION.sub(" ", text.lower())
+
+
+def rounding(digits: int) -> TextOp:
+    """The number that a text spells, with so many digits after the point."""
+
+    def apply(text: str) -> str | None:
+        if not _DECIMAL.fullmatch(text):
+            return None
+        return format(Decimal(text).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP), "f")
+
+    def build(term: Term) -> Term:
+        return call("round", cast(term, "numeric"), *((raw(str(digits)),) if digits else ()))
+
+    return TextOp(apply, build, 16 + 2 * (digits > 0))
+
+
+ROUNDINGS = tuple(rounding(digits) for digits in range(5))
+
+
+def removals(values: Line, wanted: Sequence[str]) -> Iterator[TextOp]:
+    """Every character gone that stands in no wanted text."""
+    kept = set().union(*map(set, wanted))
+    gone = "".join(sorted({character for value in values for character in value or ""} - kept))
+    if len(gone) == 1:
+        yield replacing(gone, "")
+    elif 1 < len(gone) <= _MAX_REMOVED:
+        table = str.maketrans("", "", gone)
+        yield TextOp(
+            lambda text: text.translate(table),
+            lambda term: call("translate", term, quoted(gone), quoted("")),
+            17 + len(gone),
+        )
 
 
 def _common_prefix(a: str, b: str) -> int:

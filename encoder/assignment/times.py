@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from emit.term import Term, call, cast, op, raw
 from encoder.assignment.problem import TIMES, Floats, Input, Problem, quoted, short_type
 
 _DAY = 86_400_000_000
+_CLOCK = "time without time zone"
 
 
 def shifts(problem: Problem) -> Iterator[Term]:
@@ -198,8 +199,25 @@ def differences(problem: Problem) -> Iterator[Term]:
 
 
 def parts(problem: Problem) -> Iterator[Term]:
-    """Times of day out of timestamps; texts of times are the concatenations' work."""
-    if problem.base == "time without time zone":
+    """Times of day: out of timestamps, and moved by a constant round the clock; texts of times are the
+    concatenations' work."""
+    if problem.base == _CLOCK:
         for item in problem.inputs:
             if item.is_time:
                 yield item.term
+            elif item.base == _CLOCK:
+                yield from _clock_moved(problem, item)
+
+
+def _clock_moved(problem: Problem, item: Input) -> Iterator[Term]:
+    pairs = [pair for pair in zip(item.texts, problem.new, strict=True) if pair != (None, None)]
+    steps = {None if a is None or b is None else (_clock(b) - _clock(a)) % _DAY for a, b in pairs}
+    if len(steps) == 1 and (step := steps.pop()):
+        for later, length in ((True, step), (False, _DAY - step)):
+            for text in _spelled(length):
+                yield _moved(item.term, _CLOCK, later, text)
+
+
+def _clock(text: str) -> int:
+    moment = time.fromisoformat(text if text != "24:00:00" else "00:00:00")
+    return ((moment.hour * 60 + moment.minute) * 60 + moment.second) * 1_000_000 + moment.microsecond

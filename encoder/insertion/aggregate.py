@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product
 
 import numpy as np
 
-from emit.term import Part, Query, Term, call, op, raw, ref, separate
+from emit.term import Part, Query, Term, raw, ref, separate
 from encoder.frame import Frame, encode
 from encoder.insertion.cuts import TIMES, cuts
 from encoder.insertion.evidence import compatible, namesakes
@@ -17,6 +16,7 @@ from encoder.insertion.filters import filters
 from encoder.insertion.folds import folds, giving, telling
 from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import DriverRows, Indexes, Proposal
+from encoder.insertion.regrouped import Choice, Groups, choices
 from encoder.insertion.relation import Given, related
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, NUMBER, class_of
@@ -26,7 +26,7 @@ from encoder.selection.model import Labels, Mask, Path
 from scratch.catalog import Column, Table
 from stream.model import Value
 
-_MAX_TABLES = 2
+_MAX_TABLES = 3
 _MAX_READERS = 3
 _MAX_GROUPINGS = 8
 _MAX_FILTERS = 4
@@ -46,10 +46,10 @@ def aggregate_proposals(task: Task, pool: Sequence[DriverRows] = ()) -> Iterator
         for grouped in _over(task, table, rows):
             if task.may_pay({**task.constants(), **grouped.terms}, [table], grouped.selective):
                 found.append(grouped)
-    found.sort(key=lambda grouped: (grouped.selective, grouped.table.name, grouped.having is None))
+    found.sort(key=lambda grouped: (grouped.selective, grouped.table.name))
     for grouped in found[:_MAX_TABLES]:
         cte = grouped.pool.cte if grouped.pool is not None else None
-        for selection in task.selections(grouped.table, Labels(grouped.must, grouped.must_not)):
+        for selection in task.selections(grouped.table, grouped.labels):
             for where in lower(catalog, grouped.table.name, selection, needed=grouped.paths):
                 origin = From((source_of(grouped.table, (), cte), *where.sources), where.where)
                 yield from _statements(task, grouped, origin)
@@ -73,7 +73,7 @@ def _readers(task: Task, slot: Slot, table: Table, pool: DriverRows | None, rows
     """What may give `slot` in every group: columns of its name, dates and times cut to a unit, columns one foreign
     key up; of rows that a statement returned any column of its type."""
     frame = task.state.frame(table.name)
-    names = [name for name in namesakes(task.target, slot, table) if compatible(table.by_name[name], slot.column)]
+    names = _namesakes(task, slot, table)
     if pool is not None:
         names += [c.name for c in table.columns if compatible(c, slot.column) and c.name not in names]
     for name in names:
@@ -87,12 +87,22 @@ def _readers(task: Task, slot: Slot, table: Table, pool: DriverRows | None, rows
                     yield _Reader(cut.term, slot.column, cut.values)
     for key in table.foreign_keys:
         far = task.state.catalog[key.target]
-        shared = [name for name in namesakes(task.target, slot, far) if compatible(far.by_name[name], slot.column)]
-        for name in shared:
+        for name in _namesakes(task, slot, far):
+            if name in key.target_columns:
+                continue
             texts = task.state.frame(key.target).texts(name)
             parents = frame.parent(key)[rows].tolist()
             values = [texts[p] if p >= 0 else None for p in parents]
             yield _Reader(ref((key,), name), far.by_name[name], values, frozenset({(key,)}))
+
+
+def _namesakes(task: Task, slot: Slot, table: Table) -> list[str]:
+    """Columns that may well hold the same; for an id that refers to nothing in particular every key."""
+    names = namesakes(task.target, slot, table)
+    if class_of(slot.column) == INT and slot.name.endswith("id") and not _is_key(task, slot):
+        keys = [key.columns for key in table.foreign_keys] + [table.primary_key]
+        names += sorted({key[0] for key in keys if len(key) == 1} - set(names))
+    return [name for name in names if compatible(table.by_name[name], slot.column)]
 
 
 @dataclass(frozen=True)
@@ -105,13 +115,21 @@ class _Grouped:
     grouping: tuple[str, ...]
     terms: dict[str, Term]
     paths: frozenset[Path]
-    must: Mask
-    must_not: Mask
-    having: Term | None = None
+    choice: Choice
+    order: Sequence[tuple[str, bool]] | None
 
     @property
     def selective(self) -> bool:
-        return bool(self.must_not.any())
+        return bool(self.choice.must_not.any())
+
+    @property
+    def labels(self) -> Labels:
+        return Labels(self.choice.must, self.choice.must_not)
+
+    @property
+    def having(self) -> tuple[Part, ...]:
+        least = self.choice.least
+        return () if least is None else ("HAVING", "count(*)", ">", str(least - 1))
 
 
 def _over(task: Task, table: Table, pool: DriverRows | None) -> list[_Grouped]:
@@ -205,42 +223,29 @@ def _labelled(
     numbers: Indexes,
     mask: Mask,
 ) -> list[_Grouped]:
-    """What to select: the rows that were counted, and no others; or also such of other groups as HAVING leaves out."""
+    """The grouping with each way to select its rows."""
     size = task.state.frame(table.name).size
-    must, must_not = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
-    must[rows[mask & (numbers >= 0)]] = True
-    must_not[rows] = ~must[rows]
+    keys = list(zip(*(reader.values for reader in groups.values()), strict=True))
+    order = _order(task, tuple(groups)) if task.sequences else []
     paths: frozenset[Path] = frozenset().union(*(reader.paths for reader in groups.values()))
     said = {**terms, **{name: reader.term for name, reader in groups.items()}}
-    plain = _Grouped(table, None, tuple(groups), said, paths, must, must_not)
-    other = mask & (numbers == -1)
-    if not other.any():
-        return [plain]
-    least = int(np.bincount(numbers[mask & (numbers >= 0)]).min())
-    keys = Counter(k for k, o in zip(zip(*(r.values for r in groups.values()), strict=True), other, strict=True) if o)
-    most = max(keys.values())
-    if most >= least:
-        return [plain]
-    free = must_not.copy()
-    free[rows[other]] = False
-    having = op(call("count", raw("*")), ">", raw(str(most)))
-    return [replace(plain, must_not=free, having=having), plain]
+    found = choices(task, Groups(tuple(groups), rows, keys, numbers, mask, size, order, bool(terms)))
+    return [_Grouped(table, None, tuple(groups), said, paths, choice, order) for choice in found]
 
 
 def _statements(task: Task, grouped: _Grouped, origin: From) -> Iterator[Proposal]:
     terms, grouping = grouped.terms, grouped.grouping
-    order = _order(task, grouping) if task.sequences else []
-    draws = all(slot.in_step for slot in task.sequences) and order is not None
-    for layout in layouts(task.slots, {**task.constants(), **terms}, draws):
+    order, choice = grouped.order, grouped.choice
+    for layout in layouts(task.slots, {**task.constants(), **terms}, choice.draws):
         keys = [(terms[name], falls) for name, falls in order or ()]
         sort = order_by(keys, layout.select).parts if layout.uses and keys else ()
         query = Query(layout.select, origin.sources, origin.where)
-        having = ("HAVING", *grouped.having.parts) if grouped.having is not None else ()
-        whole = Term((*_group_by([terms[name] for name in grouping], layout), *having, *sort))
-        yield task.insert(layout, replace(query, tail=whole), conflict=False, note="groups")
-        if len(terms) == len(grouping) and grouped.having is None and _keeps_types(task):
+        whole = Term((*_group_by([terms[name] for name in grouping], layout), *grouped.having, *sort))
+        yield task.insert(layout, replace(query, tail=whole), conflict=choice.conflict, note="groups")
+        if len(terms) == len(grouping) and choice.least is None and _keeps_types(task):
             tail = Term(sort) if sort else None
-            yield task.insert(layout, replace(query, tail=tail, distinct=True), conflict=False, note="distinct")
+            single = replace(query, tail=tail, distinct=True)
+            yield task.insert(layout, single, conflict=choice.conflict, note="distinct")
 
 
 def _keeps_types(task: Task) -> bool:

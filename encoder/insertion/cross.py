@@ -71,8 +71,9 @@ def _looked_up(task: Task, hypotheses: Sequence[Link], repeated: Sequence[Link])
     """Rows of one table, one each, joined with another table by columns that no foreign key connects."""
     single = [link for link in hypotheses if link.distinct and link.beside is None and link.pool is None]
     for one in [link for link in single[:_FIRST_SIDES] if needs_synthesis(task, link)]:
-        for other in repeated[:_SECOND_SIDES]:
-            yield from _product(task, [other, one], [])
+        for other in (*repeated[:_SECOND_SIDES], *single[:_SECOND_SIDES]):
+            if other is not one:
+                yield from _product(task, [other, one], [])
 
 
 def _repeating(task: Task, hypotheses: Sequence[Link]) -> list[Link]:
@@ -97,8 +98,10 @@ def _product(task: Task, tables: Sequence[Link], rest: Sequence[Slot]) -> Iterat
         sides: list[Side] = [*fixed, *listed]
         size = int(np.prod([side.size for side in sides]))
         if size <= _MAX_PRODUCT and len(combinations(sides)) == task.count:
-            yield from _filled(task, tables, sides)
-            return
+            plans = list(_filled(task, tables, sides))
+            yield from plans
+            if plans:
+                return
 
 
 def _lists(task: Task, tables: Sequence[Link], rest: Sequence[Slot]) -> Iterator[list[ListSide]]:

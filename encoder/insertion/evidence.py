@@ -56,11 +56,21 @@ class Link:
         return len(np.unique(self.rows)) == len(self.rows)
 
 
-def links(state: State, target: Table, slots: Sequence[Slot], pool: Sequence[DriverRows], budget: Budget) -> list[Link]:
-    """All hypotheses that hold, those with the least left to explain first."""
+def links(
+    state: State,
+    target: Table,
+    slots: Sequence[Slot],
+    pool: Sequence[DriverRows],
+    budget: Budget,
+    *,
+    returned: bool = False,
+) -> list[Link]:
+    """All hypotheses that hold, those with the least left to explain first; with `returned` only those on rows of
+    `pool`."""
     finder = _Finder(state, target, slots, budget)
     found: dict[tuple[TableName, int, bytes], Link] = {}
-    for place, (table, rows) in enumerate([(None, None), *((p.table, p) for p in pool)]):
+    sources = [*([] if returned else [(None, None)]), *((p.table, p) for p in pool)]
+    for place, (table, rows) in enumerate(sources):
         for link in finder.matched(rows) if rows is not None else ():
             found[link.table.name, place, link.rows.tobytes()] = link
         for slot in slots:
@@ -72,7 +82,7 @@ def links(state: State, target: Table, slots: Sequence[Slot], pool: Sequence[Dri
                 if key not in found or found[key].score > told.score:
                     found[key] = told
     ordered = sorted(found.values(), key=lambda link: (link.score, link.table.name, link.column))
-    return [*ordered, *_beside(finder, ordered)]
+    return ordered if returned else [*ordered, *_beside(finder, ordered)]
 
 
 def _beside(finder: _Finder, known: Sequence[Link]) -> Iterator[Link]:
@@ -110,9 +120,7 @@ def _candidates(state: State, target: Table, slot: Slot) -> Iterator[tuple[Table
     if slot.sequence is not None:
         return
     kind = class_of(slot.column)
-    if kind == INT and refers:
-        return
-    loose = kind == INT and slot.name.endswith("id")
+    loose = kind == INT and not refers and slot.name.endswith("id")
     for name in catalog:
         table = catalog[name]
         column = table.by_name.get(slot.name)
@@ -144,17 +152,17 @@ class _Finder:
         self.target = target
         self.slots = [slot for slot in slots if slot.explicit]
         self.budget = budget
-        self.indexes: dict[tuple[TableName, str], dict[Value, list[int]]] = {}
 
     def index(self, table: Table, column: str) -> dict[Value, list[int]]:
-        key = (table.name, column)
-        if key not in self.indexes:
-            index: dict[Value, list[int]] = {}
-            for row, text in enumerate(self.state.frame(table.name).texts(column)):
-                index.setdefault(text, []).append(row)
-            self.indexes[key] = index
-            self.budget.spend(1 + self.state.frame(table.name).size // _CELLS)
-        return self.indexes[key]
+        """The rows of each value of a column."""
+        return self.state.remember(("rows by value", table.name, column), lambda: self._index(table, column))
+
+    def _index(self, table: Table, column: str) -> dict[Value, list[int]]:
+        found: dict[Value, list[int]] = {}
+        for row, text in enumerate(self.state.frame(table.name).texts(column)):
+            found.setdefault(text, []).append(row)
+        self.budget.spend(1 + self.state.frame(table.name).size // _CELLS)
+        return found
 
     def link(self, table: Table, slot: Slot, column: str, pool: DriverRows | None) -> Link | None:
         index = self.index(table, column)

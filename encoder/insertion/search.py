@@ -11,7 +11,7 @@ from encoder.budget import Budget
 from encoder.frame import State
 from encoder.insertion.aggregate import aggregate_proposals
 from encoder.insertion.cross import cross_proposals
-from encoder.insertion.evidence import links
+from encoder.insertion.evidence import Link, links
 from encoder.insertion.layout import layouts
 from encoder.insertion.model import UNORDERED, DriverRows, InsertGoal, Proposal, Sequences
 from encoder.insertion.single import needs_synthesis, single_proposals
@@ -101,13 +101,24 @@ def _literal(task: Task) -> Iterator[Proposal]:
 
 
 def _drawn(task: Task, pool: Sequence[DriverRows]) -> Iterator[Proposal]:
-    """Statements over rows of tables, the likeliest sources first."""
+    """Statements over rows of tables, the likeliest sources first; with a `pool`, over its rows before all else."""
+    if pool:
+        returned = links(task.state, task.target, task.slots, pool, task.budget, returned=True)
+        yield from _singles(task, [link for link in returned if link.distinct])
+        yield from aggregate_proposals(task, pool)
     hypotheses = links(task.state, task.target, task.slots, pool, task.budget)
-    likely = [link for link in hypotheses if link.distinct and link.beside is None]
-    likely = [link for link in likely if link.pool is not None or not pool][:_FOLLOWED]
+    if not pool:
+        yield from _singles(task, [link for link in hypotheses if link.distinct and link.beside is None])
+    yield from cross_proposals(task, hypotheses)
+    if not pool:
+        yield from aggregate_proposals(task)
+
+
+def _singles(task: Task, likely: Sequence[Link]) -> Iterator[Proposal]:
+    """Statements that read one row of a table for each inserted row."""
     best: float | None = None
     syntheses = _SYNTHESES
-    for link in likely:
+    for link in likely[:_FOLLOWED]:
         if task.budget.left <= 0 or (best is not None and link.score > best + _WORSE):
             break
         hard = needs_synthesis(task, link)
@@ -118,6 +129,3 @@ def _drawn(task: Task, pool: Sequence[DriverRows]) -> Iterator[Proposal]:
         if found and best is None:
             best = link.score
         yield from found
-    if task.budget.left > 0:
-        yield from cross_proposals(task, hypotheses)
-        yield from aggregate_proposals(task, pool)
