@@ -9,10 +9,12 @@ from the best one known.  Without names it runs one instance of each size.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from solver.cp_sat import CpSat
@@ -49,14 +51,33 @@ def known_values(readme: str) -> dict[str, int]:
     return values
 
 
-def rows(folder: Path, names: list[str], strategies: list[str], budget: Budget) -> Iterator[str]:
-    """The lines of the table, one as soon as it is measured."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one strategy made of one instance; `value` and `bound` are 0 where it found no cover, `known` is None
+    where nobody has told the best."""
+
+    instance: str
+    strategy: str
+    value: int
+    bound: int
+    known: int | None
+    seconds: float
+
+    def __str__(self) -> str:
+        gap = f"{100 * (self.value / self.known - 1):.1f}%" if self.known and self.value else ""
+        return (
+            f"{self.instance:9} {self.strategy:8} {self.value:6} {self.bound:6} {self.known or '':>6} {gap:>6} "
+            f"{self.seconds:8.2f}"
+        )
+
+
+def runs(folder: Path, names: Sequence[str], strategies: Sequence[str], budget: Budget) -> Iterator[Run]:
+    """Each as soon as it is measured; an instance that is not there is left out."""
     known = known_values((folder / "README.md").read_text(encoding="utf-8"))
-    yield f"{'instance':9} {'strategy':8} {'value':>6} {'bound':>6} {'known':>6} {'gap':>6} {'seconds':>8}"
     for name in names:
         path = folder / f"{name}.txt.gz"
         if not path.exists():
-            yield f"{name:9} is not there, skipped"
+            print(f"{name:9} is not there, skipped", file=sys.stderr)
             continue
         problem = read_file(path)
         for label in strategies:
@@ -66,10 +87,7 @@ def rows(folder: Path, names: list[str], strategies: list[str], budget: Budget) 
                 value, bound = answer.cost, answer.bound
             except NoSolution:
                 value, bound = 0, 0
-            seconds = time.perf_counter() - begun
-            best = known.get(name)
-            gap = f"{100 * (value / best - 1):.1f}%" if best and value else ""
-            yield f"{name:9} {label:8} {value:6} {bound:6} {best or '':>6} {gap:>6} {seconds:8.2f}"
+            yield Run(name, label, value, bound, known.get(name), time.perf_counter() - begun)
 
 
 def main() -> None:
@@ -81,12 +99,18 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=100_000, help="nodes of a MIP solver")
     parser.add_argument("--moves", type=int, default=2_000, help="moves of the local search")
     parser.add_argument("--wall", type=float, default=30.0, help="safety limit in seconds")
+    parser.add_argument("--json", type=Path, help="also write all runs to this file")
     arguments = parser.parse_args()
     if not (arguments.folder / "README.md").exists():
         sys.exit(f"no instances in {arguments.folder}")
     budget = Budget(arguments.work, arguments.nodes, arguments.moves, arguments.wall)
-    for line in rows(arguments.folder, arguments.names, arguments.strategies, budget):
-        print(line, flush=True)
+    print(f"{'instance':9} {'strategy':8} {'value':>6} {'bound':>6} {'known':>6} {'gap':>6} {'seconds':>8}")
+    found = []
+    for run in runs(arguments.folder, arguments.names, arguments.strategies, budget):
+        print(run, flush=True)
+        found.append(asdict(run))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

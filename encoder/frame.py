@@ -177,9 +177,9 @@ class State:
         return after
 
     def under(self, catalog: Catalog) -> State:
-        """The same state, with `catalog` telling of tables that are there beside."""
+        """The same state, with `catalog` telling of more tables, or more of some."""
         other = State(self.session, catalog)
-        other._frames = dict(self._frames)
+        other._frames = {name: frame for name, frame in self._frames.items() if catalog[name] is frame.table}
         return other
 
     def forget(self, tables: Sequence[TableName] | None = None) -> None:

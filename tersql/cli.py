@@ -6,42 +6,52 @@ Exit codes: 0 good, 1 not (not exact, not allowed, not possible), 2 usage.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from emit.lexer import LexError
 from emit.rules import check_script
 from emit.size import size as script_size
 from encoder.transaction import Strategy
 from replay.score import score as script_score
-from scratch.errors import ScratchError
 from scratch.session import connect
-from stream.capture import CaptureError, capture_script, capture_slot, column_types
-from stream.model import StreamError
+from stream.capture import capture_script, capture_slot, column_types
 from stream.write import write_wal2json
 from tersql import compare_report, show
 from tersql.check import TIME_LIMIT
 from tersql.check import check as run_check
 from tersql.compare import STRATEGIES
 from tersql.compare import compare as run_compare
-from tersql.errors import InputError, InternalError, NotReplayable
+from tersql.endings import fail, one_line_errors
+from tersql.errors import InputError
 from tersql.explain import explain as run_explain
+from tersql.explain_json import write_json as write_explanation
 from tersql.explain_page import page as explain_page
 from tersql.explain_text import kinds_table, transaction_text
 from tersql.files import require_writable, written
 from tersql.instances import write_instances
 from tersql.optimize import Options
 from tersql.optimize import optimize as run_optimize
-from tersql.rounds import EFFORTS
+from tersql.options import (
+    DEFAULT_JOBS,
+    AsJson,
+    Database,
+    Dump,
+    EffortName,
+    Jobs,
+    JsonFile,
+    Output,
+    Scratch,
+    ScriptFile,
+    StreamFile,
+    Zone,
+    require_origin,
+)
 from tersql.verify import verify as run_verify
 
 app = typer.Typer(
@@ -51,74 +61,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="The shortest SQL script that replays a PostgreSQL change stream exactly, transaction by transaction.",
 )
-
-StreamFile = Annotated[Path, typer.Argument(help="The change stream: wal2json format 2, plain or .gz.")]
-ScriptFile = Annotated[Path, typer.Argument(help="The SQL script; - for standard input.")]
-Dump = Annotated[
-    Path | None, typer.Option("--dump", help="The database before the stream: a plain pg_dump, or its .gz.")
-]
-Database = Annotated[
-    str | None, typer.Option("--database", metavar="DSN", help="The same as a live database, which is only read.")
-]
-Scratch = Annotated[
-    str | None,
-    typer.Option(metavar="DSN", help="A superuser's connection to another scratch server than the embedded one."),
-]
-Zone = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Promise that the replaying session has this TimeZone (shorter literals)."),
-]
-EffortName = Annotated[str, typer.Option("--effort", help="Counted work of the searches: low, default or high.")]
-Jobs = Annotated[int, typer.Option(min=1, help="Worker processes; the bytes do not depend on it.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
-
-
-DEFAULT_JOBS = min(2, os.cpu_count() or 1)
-
-
-class _Failure(Exception):
-    """Ends the command with one line and exit code 1."""
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Every foreseeable error as one clear line on standard error."""
-    try:
-        yield
-    except (
-        StreamError,
-        ScratchError,
-        CaptureError,
-        InputError,
-        NotReplayable,
-        InternalError,
-        LexError,
-        _Failure,
-    ) as error:
-        _fail(str(error))
-    except OSError as error:
-        if error.filename is not None:
-            _fail(f"{error.filename}: {error.strerror}")
-        # Standard output is full, or its reader has gone; the interpreter's own flush would say so again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise typer.Exit(1) from None
-        _fail(f"output: {error.strerror or error}")
-
-
-def _fail(message: str, code: int = 1) -> NoReturn:
-    typer.echo(f"tersql: {' '.join(message.split())}", err=True)
-    raise typer.Exit(code)
-
-
-def _origin(dump: Path | None, database: str | None) -> None:
-    if (dump is None) == (database is None):
-        _fail("give either --dump FILE or --database DSN", 2)
-
-
-def _known_effort(effort: str) -> None:
-    if effort not in EFFORTS:
-        _fail(f"--effort is one of {', '.join(EFFORTS)}", 2)
 
 
 def _tables() -> Console:
@@ -130,7 +72,7 @@ def _read_script(path: Path) -> str:
     try:
         return sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise _Failure(f"{path}: not UTF-8 at byte {error.start}") from error
+        raise InputError(f"{path}: not UTF-8 at byte {error.start}") from error
 
 
 @app.command()
@@ -139,9 +81,7 @@ def optimize(
     dump: Dump = None,
     database: Database = None,
     scratch: Scratch = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the script goes; default standard output.")
-    ] = None,
+    output: Output = None,
     effort: EffortName = "default",
     time_limit: Annotated[
         float, typer.Option(metavar="SECONDS", help="Safety net; past it the rest is left at literal forms.")
@@ -159,9 +99,8 @@ def optimize(
 
     Example: tersql optimize stream.jsonl.gz --dump before.sql.gz --timezone UTC -o replay.sql
     """
-    _origin(dump, database)
-    _known_effort(effort)
-    with _one_line_errors():
+    require_origin(dump, database)
+    with one_line_errors():
         if output is not None:
             require_writable(output)
         with show.progress("searching") as progress:
@@ -194,8 +133,8 @@ def verify(
 
     Example: tersql verify replay.sql stream.jsonl.gz --dump before.sql.gz --timezone UTC
     """
-    _origin(dump, database)
-    with _one_line_errors():
+    require_origin(dump, database)
+    with one_line_errors():
         text = _read_script(script)
         report = run_verify(text, stream, dump=dump, database=database, scratch=scratch, timezone=timezone)
     if as_json:
@@ -213,7 +152,7 @@ def verify(
     for violation in report.violations:
         typer.echo(f"tersql: line {violation.line}: {violation.message}", err=True)
     if report.difference is not None:
-        _fail(str(report.difference))
+        fail(str(report.difference))
     if report.violations:
         raise typer.Exit(1)
     typer.echo(f"exact: {report.transactions} transactions, {script_size(text)} bytes")
@@ -225,7 +164,7 @@ def lint(script: ScriptFile, as_json: AsJson = False) -> None:
 
     Example: tersql lint replay.sql
     """
-    with _one_line_errors():
+    with one_line_errors():
         violations = check_script(_read_script(script))
     if as_json:
         print(json.dumps([{"line": v.line, "message": v.message} for v in violations]))
@@ -241,7 +180,7 @@ def size(scripts: Annotated[list[Path], typer.Argument(help="SQL scripts; - for 
 
     Example: tersql size replay.sql
     """
-    with _one_line_errors():
+    with one_line_errors():
         for script in scripts:
             count = script_size(_read_script(script))
             typer.echo(f"{count}" if len(scripts) == 1 else f"{count}\t{script}")
@@ -258,7 +197,7 @@ def score(
 
     Example: tersql score replay.sql --baseline 15570 --known 3741
     """
-    with _one_line_errors():
+    with one_line_errors():
         s = script_size(_read_script(script))
         value = script_score(s, baseline, known)
     line = {"score": round(value, 4), "size": s, "baseline": baseline, "known": known}
@@ -281,7 +220,7 @@ def compare(
     jobs: Jobs = DEFAULT_JOBS,
     timezone: Zone = None,
     scratch: Scratch = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all figures as JSON.")] = None,
+    json_file: JsonFile = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all runs as CSV.")] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.png|.svg", help="Draw bytes and gaps against time (anytime curves).")
@@ -294,8 +233,7 @@ def compare(
 
     Example: tersql compare data/shop data/chat --plot compare.png --csv compare.csv
     """
-    _known_effort(effort)
-    with _one_line_errors():
+    with one_line_errors():
         for target in (json_file, csv_file, plot):
             if target is not None:
                 require_writable(target)
@@ -340,8 +278,7 @@ def check(
 
     Example: tersql check data --effort low
     """
-    _known_effort(effort)
-    with _one_line_errors():
+    with one_line_errors():
         if update:
             require_writable(record)
         with show.progress("searching") as progress:
@@ -367,16 +304,17 @@ def explain(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write one page that needs no network instead.")
     ] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Tell which statement of SCRIPT accounts for which rows, what it costs, and what the next best would be.
 
     Example: tersql explain replay.sql stream.jsonl.gz --dump before.sql.gz --html replay.html
     """
-    _origin(dump, database)
-    _known_effort(effort)
-    with _one_line_errors():
-        if html is not None:
-            require_writable(html)
+    require_origin(dump, database)
+    with one_line_errors():
+        for target in (html, json_file):
+            if target is not None:
+                require_writable(target)
         text = _read_script(script)
         out = _tables()
         explanation = run_explain(
@@ -392,6 +330,9 @@ def explain(
         if html is not None:
             with written(html) as file:
                 file.write(explain_page(explanation, script.stem))
+        if json_file is not None:
+            with written(json_file) as file:
+                write_explanation(explanation, file)
         out.print(kinds_table(explanation))
 
 
@@ -404,17 +345,15 @@ def capture(
     ] = None,
     publication: Annotated[str | None, typer.Option(help="The publication that --slot is read through.")] = None,
     consume: Annotated[bool, typer.Option(help="Advance the slot past what was read.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the stream goes; default standard output.")
-    ] = None,
+    output: Output = None,
 ) -> None:
     """Write a change stream in the canonical form from a live server.
 
     Example: tersql capture --database dbname=shop --run changes.sql -o stream.jsonl
     """
     if (slot is None) == (run is None):
-        _fail("give either --slot NAME or --run FILE.sql", 2)
-    with _one_line_errors():
+        fail("give either --slot NAME or --run FILE.sql", 2)
+    with one_line_errors():
         if output is not None:
             require_writable(output)
         transactions = (

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from tersql.compare import Comparison, Line, gap
 from tersql.errors import InputError
+from tersql.files import written
 
 _YARDSTICKS = ("starter", "baseline")
 _SERIES = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#eeca3b", "#7f7f7f")
@@ -177,7 +178,7 @@ def require_plot(target: Path) -> None:
 def write_plot(comparison: Comparison, target: Path) -> None:
     """Bytes by strategy, and how bytes and gap fall with time; PNG or SVG by the name of `target`.
 
-    Raises InputError as `require_plot`.
+    Raises InputError as `require_plot`, and OSError.
     """
     require_plot(target)
     from matplotlib.figure import Figure  # heavy, and optional
@@ -203,7 +204,8 @@ def write_plot(comparison: Comparison, target: Path) -> None:
     _finish(above, "bytes above the best proven bound", "bytes", 1.0)
     _finish(proven, "gap to the bound that it proved itself", "%", 0.1)
     figure.legend(loc="outside lower center", ncols=9, fontsize=8, frameon=False)
-    figure.savefig(target, dpi=150)
+    with written(target) as file:
+        figure.savefig(file.buffer, format=target.suffix[1:], dpi=150)
 
 
 def _curve(axes: Any, points: Sequence[tuple[float, float]], style: Mapping[str, Any]) -> None:

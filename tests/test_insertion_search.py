@@ -66,6 +66,9 @@ CREATE TRIGGER leaf_place BEFORE INSERT ON leaf FOR EACH ROW EXECUTE FUNCTION le
 INSERT INTO leaf(name) SELECT 'Leaf '||substr(md5('l'||i),1,5) FROM generate_series(1,20)i;
 CREATE TABLE visit (id serial PRIMARY KEY, person_id int NOT NULL, why text NOT NULL, UNIQUE (person_id, why));
 INSERT INTO visit(person_id,why) SELECT 1+i*7%300, (array['call','gift','trip'])[1+i%3] FROM generate_series(1,150)i;
+CREATE TABLE office (id int PRIMARY KEY, city_id int NOT NULL REFERENCES city, staffed boolean NOT NULL);
+INSERT INTO office SELECT 900+i, i*3, i%3>0 FROM generate_series(1,13)i;
+CREATE TABLE desk (id serial PRIMARY KEY, office_id int NOT NULL REFERENCES office, people bigint NOT NULL);
 CREATE TABLE archive (id int PRIMARY KEY, person_id int, kind text, amount int);
 CREATE TABLE ledger (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text NOT NULL,
   double int GENERATED ALWAYS AS (n*2) STORED, n int);
@@ -135,6 +138,11 @@ PLANTED = [
     "WHERE day>'2024-1-3'GROUP BY 1,2 ORDER BY 1,2",
     "INSERT INTO notice(kind,body,person_id)SELECT'gifts',count(*)||' gifts, the last on '||to_char(max(day),"
     "'DD.MM.YYYY'),person_id FROM payment WHERE kind='gift'GROUP BY 3 HAVING count(*)>3 ORDER BY 3",
+    "INSERT INTO membership(club_id,person_id)SELECT DISTINCT 3,person_id FROM payment WHERE day<'2024-1-4'ORDER BY 2 "
+    "ON CONFLICT DO NOTHING",
+    # A table that refers to the same rows.
+    "INSERT INTO desk(office_id,people)SELECT o.id,count(*)FROM person JOIN office o USING(city_id)WHERE staffed "
+    "GROUP BY 1 ORDER BY 1",
     # Texts made of both sides of a product, hashes of them, numbers that stand in texts only.
     "INSERT INTO notice(kind,body,person_id)SELECT k,name||' ('||k||')',id FROM person,(VALUES('hi'),('bye'))x(k) "
     "WHERE city_id=5 ORDER BY 3,1",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from conftest import SHARED
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 from workload_bed import make_workload
 
@@ -57,8 +59,23 @@ def test_a_plot_is_drawn(comparison: Comparison, tmp_path: Path) -> None:
     write_plot(comparison, tmp_path / "plot.svg")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "plot.svg").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plot.png", "plot.svg"]
     with pytest.raises(InputError, match=r"plot\.gif: a plot is a \.png or a \.svg"):
         write_plot(comparison, tmp_path / "plot.gif")
+
+
+def test_a_plot_that_breaks_off_leaves_the_old_one(
+    comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(figure: Figure, file: BinaryIO, **_: object) -> None:
+        file.write(b"half")
+        raise OSError("no space")
+
+    (tmp_path / "plot.png").write_bytes(b"old")
+    monkeypatch.setattr(Figure, "savefig", fails)
+    with pytest.raises(OSError, match="no space"):
+        write_plot(comparison, tmp_path / "plot.png")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 
 
 def test_exported_instances_give_the_same_again(comparison: Comparison, tmp_path: Path) -> None:

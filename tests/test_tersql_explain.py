@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from stream.model import Op, TableName
 from tersql import Explanation, InputError, explain
 from tersql.cli import app
 from tersql.explain import kind_of
+from tersql.explain_json import write_json
 from tersql.explain_page import page
 from tersql.explain_text import visible
 
@@ -172,7 +175,27 @@ def test_the_command(server: Server, tiny: Path, tmp_path: Path) -> None:
     assert "transaction 1: 60 bytes" in result.stdout
     assert "~ item id=2: price 200 → 225" in result.stdout
     assert "and 49 more" in result.stdout
-    result = CliRunner().invoke(app, [*map(str, common), "--html", str(tmp_path / "page.html")])
+    files = ("--html", tmp_path / "page.html", "--json", tmp_path / "told.json")
+    result = CliRunner().invoke(app, [*map(str, common), *map(str, files)])
     assert result.exit_code == 0, result.output
     assert "transaction 1" not in result.stdout
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    data = json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))
+    assert data["size"] == sum(one["size"] for one in data["transactions"])
+    assert data["size"] == sum(one["size"] for one in data["kinds"])
+    (first,) = data["transactions"][0]["statements"]
+    assert first["text"] == "UPDATE item SET price=price+25 WHERE kind_id=3"
+    assert first["rows"] == [{"schema": "public", "table": "item", "op": "update", "count": 50}]
+    assert first["next_best"] == first["literal"]
+    assert first["next_best"]["size"] > first["size"]
+
+
+def test_json_tells_what_went_wrong(server: Server, tiny: Path) -> None:
+    out = io.StringIO()
+    write_json(told(server, tiny, REPLAY.replace("id=5", "idd=5")), out)
+    second = json.loads(out.getvalue())["transactions"][1]
+    assert not second["exact"]
+    assert second["trouble"].startswith("the rows of")
+    failed = second["statements"][1]
+    assert failed["error"] == 'column "idd" does not exist'
+    assert (failed["rows"], failed["next_best"]) == ([], None)

@@ -10,6 +10,7 @@ import numpy as np
 
 from emit.term import Part, Query, Term, raw, ref, separate
 from encoder.frame import Frame, encode
+from encoder.insertion.cousins import with_cousins
 from encoder.insertion.cuts import TIMES, cuts
 from encoder.insertion.evidence import compatible, namesakes
 from encoder.insertion.filters import filters
@@ -27,6 +28,8 @@ from scratch.catalog import Column, Table
 from stream.model import Value
 
 _MAX_TABLES = 3
+# Bytes of a condition after which none for other groupings is looked for.
+_PLAIN = 60
 _MAX_READERS = 3
 _MAX_GROUPINGS = 8
 _MAX_FILTERS = 4
@@ -41,18 +44,28 @@ def aggregate_proposals(task: Task, pool: Sequence[DriverRows] = ()) -> Iterator
     sources: list[tuple[Table, DriverRows | None]] = [(catalog[p.table], p) for p in pool if p.cte is not None]
     if not pool:
         sources = [(catalog[name], None) for name in catalog]
-    found: list[_Grouped] = []
-    for table, rows in sources:
-        for grouped in _over(task, table, rows):
-            if task.may_pay({**task.constants(), **grouped.terms}, [table], grouped.selective):
-                found.append(grouped)
-    found.sort(key=lambda grouped: (grouped.selective, grouped.table.name))
-    for grouped in found[:_MAX_TABLES]:
+    found = [(task, grouped) for table, rows in sources for grouped in _over(task, table, rows)]
+    if not found and not pool:
+        for name in catalog:
+            state = with_cousins(task.state, catalog[name], {key.target for key in task.target.foreign_keys})
+            if state is not None:
+                other = replace(task, state=state)
+                found += [(other, grouped) for grouped in _over(other, state.catalog[name], None)]
+    found = [
+        (one, grouped)
+        for one, grouped in found
+        if task.may_pay({**task.constants(), **grouped.terms}, [grouped.table], grouped.selective)
+    ]
+    found.sort(key=lambda pair: (int(pair[1].choice.must_not.sum()), pair[1].table.name))
+    for one, grouped in found[:_MAX_TABLES]:
         cte = grouped.pool.cte if grouped.pool is not None else None
-        for selection in task.selections(grouped.table, grouped.labels):
-            for where in lower(catalog, grouped.table.name, selection, needed=grouped.paths):
+        selections = one.selections(grouped.table, grouped.labels)
+        for selection in selections:
+            for where in lower(one.state.catalog, grouped.table.name, selection, needed=grouped.paths):
                 origin = From((source_of(grouped.table, (), cte), *where.sources), where.where)
-                yield from _statements(task, grouped, origin)
+                yield from _statements(one, grouped, origin)
+        if any(selection.size <= _PLAIN for selection in selections):
+            return
 
 
 def _is_key(task: Task, slot: Slot) -> bool:
@@ -74,6 +87,8 @@ def _readers(task: Task, slot: Slot, table: Table, pool: DriverRows | None, rows
     key up; of rows that a statement returned any column of its type."""
     frame = task.state.frame(table.name)
     names = _namesakes(task, slot, table)
+    if slot.column.kind == "S" and pool is None:
+        names += [column.name for column in table.columns if column.kind == "S" and column.name not in names]
     if pool is not None:
         names += [c.name for c in table.columns if compatible(c, slot.column) and c.name not in names]
     for name in names:

@@ -60,7 +60,8 @@ def choices(task: Task, groups: Groups) -> list[Choice]:
     must_not[groups.rows] = ~must[groups.rows]
     if not groups.whole:  # which one of several is not known
         sizes = np.bincount(groups.numbers[counted])
-        must[groups.rows[counted]] = sizes[groups.numbers[counted]] == 1
+        if (sizes == 1).any():
+            must[groups.rows[counted]] = sizes[groups.numbers[counted]] == 1
     others = groups.others()
     least = int(np.bincount(groups.numbers[counted]).min())
     thin = {key: rows for key, rows in others.items() if len(rows) < least}
