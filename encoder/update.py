@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emit.render import render
-from emit.term import Update
+from emit.term import Term, Update, conjoin
 from encoder import literals
 from encoder.assignment.evaluate import ABSENT, evaluate, window_values
 from encoder.assignment.model import Expression, WindowExpression
 from encoder.assignment.search import Goal, find_expressions, find_partial, find_windows
-from encoder.assignment.windows import update_from_window
+from encoder.assignment.window_conditions import window_conditions
+from encoder.assignment.window_sql import update_from_window
 from encoder.budget import Budget
 from encoder.candidate import Candidate, Element
 from encoder.choose import lowered, select
@@ -221,14 +222,23 @@ class UpdateSearch:
         """Statements that take one column's value from a window over the table, others by expressions."""
         if len(group.rows) < 2:
             return
-        for place in group.places:
-            others = self._choices(replace(group, places=tuple(p for p in group.places if p != place)))
-            if len(group.places) > 1 and not others:
+        # Columns that no expression gives need windows all of them.
+        bare = [place for place in group.places if not self._find_expressions(group, place)]
+        for place in bare[:1] or group.places:
+            rest = tuple(p for p in group.places if p != place and p not in bare)
+            others = self._choices(replace(group, places=rest))
+            if rest and not others:
                 continue
-            windows = self._find_windows(group, place)
-            for window in windows:
-                statements = self._window_statements(group, place, window, [options[0] for options in others])
-                yield prove(self.context, self.owed, target, statements, "update")
+            for window in self._find_windows(group, place):
+                beside = [(p, self._window_like(group, p, window)) for p in bare if p != place]
+                windows = [(place, window), *((p, one) for p, one in beside if one is not None)]
+                if len(windows) == 1 + len(beside):
+                    statements = self._window_statements(group, windows, [options[0] for options in others])
+                    yield prove(self.context, self.owed, target, statements, "update")
+
+    def _window_like(self, group: Group, place: int, window: WindowExpression) -> WindowExpression | None:
+        """A window for another column that sees the same rows."""
+        return next((one for one in self._find_windows(group, place) if one.selected == window.selected), None)
 
     def _find_windows(self, group: Group, place: int) -> list[WindowExpression]:
         goal = self._goal(group, place)
@@ -249,29 +259,56 @@ class UpdateSearch:
         )
 
     def _window_statements(
-        self, group: Group, place: int, window: WindowExpression, others: Sequence[Assignment]
+        self, group: Group, windows: Sequence[tuple[int, WindowExpression]], others: Sequence[Assignment]
     ) -> Iterator[Update]:
-        column = self.table.stored[place].name
-        rest = [(other.name, expression.term) for other, expression in others]
+        (place, window), *more = windows
+        column, selected = self.table.stored[place].name, window.selected
+        made = partial(
+            update_from_window,
+            self.table,
+            column,
+            window,
+            others=[(other.name, expression.term) for other, expression in others],
+            windows=[(self.table.stored[p].name, one) for p, one in more],
+        )
         needed: frozenset[Path] = frozenset().union(*(expression.paths for _, expression in others))
         must = np.zeros(self.frame.size, dtype=np.bool_)
         must[list(group.rows)] = True
-        if not window.selected and not needed:
+        if not selected and not needed:
             # Rows that the window leaves as they are need no condition; the proof tells.
-            yield update_from_window(self.table, column, window, others=rest)
-        idle = ~must if window.selected else ~must & ~self._window_free(place, window, others)
+            yield made()
+        idle = ~must if selected else ~must & ~self._window_free(windows, others)
+        if not selected and not needed and idle.any():
+            state, timezone = self.context.state, self.context.timezone
+            found = window_conditions(state, self.table, window, must, idle, timezone)
+            enough = [condition for condition, holds in found if not (idle & holds).any()]
+            yield from (made(where=condition) for condition in enough)
+            if enough:
+                return
+            for condition, holds in found:
+                yield from self._by_value(made, condition, Labels(must, idle & holds))
         for forbidden in (idle, ~must) if (idle != ~must).any() else (idle,):
             for selection in self._selections(Labels(must, forbidden)):
                 for where in lowered(self.context, self.table.name, selection, needed=needed):
-                    yield update_from_window(
-                        self.table, column, window, where=where.where, sources=where.sources, others=rest
-                    )
+                    yield made(where=where.where, sources=where.sources)
 
-    def _window_free(self, place: int, window: WindowExpression, others: Sequence[Assignment]) -> NDArray[np.bool_]:
-        """Rows that the window's value and the other assignments would leave as they are, or bring to what is owed."""
-        column = self.table.stored[place]
-        values = window_values(self.context.state, self.table.name, window, column, timezone=self.context.timezone)
-        return self._unharmed(column, values) & self.free_rows(others)
+    def _by_value(self, made: Callable[..., Update], condition: Term, labels: Labels) -> Iterator[Update]:
+        """Statements with a condition on the window's value and one on the row."""
+        for selection in self._selections(labels):
+            for where in lowered(self.context, self.table.name, selection):
+                both = conjoin([condition, *([where.where] if where.where is not None else [])])
+                yield made(where=both, sources=where.sources)
+
+    def _window_free(
+        self, windows: Sequence[tuple[int, WindowExpression]], others: Sequence[Assignment]
+    ) -> NDArray[np.bool_]:
+        """Rows that the windows' values and the other assignments would leave as they are, or bring to what is owed."""
+        free = self.free_rows(others)
+        for place, window in windows:
+            column = self.table.stored[place]
+            state, timezone = self.context.state, self.context.timezone
+            free &= self._unharmed(column, window_values(state, self.table.name, window, column, timezone=timezone))
+        return free
 
     def _partial(self, group: Group) -> Iterator[Candidate]:
         """Where no expression is right on all rows: one for most of them, literals for the others."""

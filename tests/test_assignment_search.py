@@ -13,7 +13,7 @@ from emit.term import cast, op, raw, ref
 from encoder.assignment.bench import measured
 from encoder.assignment.evaluate import ABSENT, ERROR, evaluate
 from encoder.assignment.search import Goal, find_expressions, find_partial, find_windows
-from encoder.assignment.windows import update_from_window
+from encoder.assignment.window_sql import update_from_window
 from encoder.budget import Budget
 from encoder.frame import State
 from scratch.catalog import read_catalog

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeAlias
 
 import numpy as np
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from emit.term import Query, Term, in_query, ref
 from encoder.assignment.bench import ABSENT, Bench, Environment, environments, laid_first, measured
-from encoder.assignment.model import Expression
+from encoder.assignment.model import Expression, WindowExpression
 from encoder.assignment.problem import Family, Problem, choose_sample
 from encoder.assignment.steps import stepped_terms
-from encoder.assignment.windows import derived, valued, window_terms
+from encoder.assignment.window_sql import derived, joined, valued
+from encoder.assignment.windows import window_terms
 from encoder.budget import Budget
 from encoder.frame import State
 from scratch.catalog import Column
@@ -99,24 +100,26 @@ class Search:
                 mask &= np.array([a == b for a, b in zip(values, self.goal.new, strict=True)])
         return right
 
-    def window_candidates(self) -> Iterator[tuple[Term, Term, bool]]:
-        """See windows.window_terms and steps.stepped_terms; on a sample of the goal's rows."""
+    def window_candidates(self) -> Iterator[WindowExpression]:
+        """See windows.window_terms and steps.stepped_terms; not sized yet."""
         sample = self._sample(range(len(self.goal.rows)), ())
         problem, count = self.problem(sample), self.state.frame(self.table.name).size
-        yield from window_terms(problem, self.goal.rows)
-        yield from ((term, window, False) for term, window in stepped_terms(problem, None))
-        if len(self.goal.rows) < count:
-            yield from ((term, window, True) for term, window in stepped_terms(problem, self.goal.rows))
+        rows = self.goal.rows.astype(np.int64)
+        found = [((term, window, False) for term, window in stepped_terms(problem, None))]
+        if len(rows) < count:
+            found.append((term, window, True) for term, window in stepped_terms(problem, rows))
+        for term, window, selected in chain(window_terms(problem, rows, self.goal.new), *found):
+            yield joined(self.state.catalog, term, selected, window)
 
-    def window_holds(self, term: Term, window: Term, selected: bool) -> bool:
+    def window_holds(self, expression: WindowExpression) -> bool:
         """Whether a window function gives the goal on all rows under every session's settings."""
         count = len(self.goal.rows)
-        where = in_query(ref((), "ctid"), laid_first(count)) if selected else None
-        source, join = derived(self.table, window, where)
+        where = in_query(ref((), "ctid"), laid_first(count)) if expression.selected else None
+        source, join = derived(self.table, [expression], where)
         wanted = list(self.goal.new)
         for environment in self.environments:
             (values,) = self.trial.values(
-                [valued(self.table, term)], self.goal.column, environment, range(count), (source,), [join]
+                [valued(self.table, expression.term)], self.goal.column, environment, range(count), (source,), [join]
             )
             if not self.budget.spend() or values != wanted:
                 return False

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from encoder.assignment.bench import ABSENT, ERROR, Environment, bench
 from encoder.assignment.model import Expression, WindowExpression
-from encoder.assignment.windows import derived, valued
+from encoder.assignment.window_sql import derived, valued
 from encoder.frame import State
 from scratch.catalog import Column
 from stream.model import TableName, Value
@@ -47,7 +47,7 @@ def window_values(
     """The values of a window over the whole table in all rows, after the assignment cast to `column`; ERROR in every
     row where it raises in one."""
     owner = state.catalog[table]
-    source, join = derived(owner, expression.window, None)
+    source, join = derived(owner, [expression], None)
     with bench(state, table, None) as trial:
         environment = Environment(timezone or "UTC")
         (values,) = trial.values([valued(owner, expression.term)], column, environment, None, (source,), [join])

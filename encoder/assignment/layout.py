@@ -19,8 +19,8 @@ from scratch.catalog import Column, Table
 NUMERIC = INTEGERS | {"numeric"}
 ORDERED = NUMERIC | STRINGS | TIMES | {"boolean"}
 _MAX_PARTITIONS = 16
-_MAX_LINKS = 6
-_MAX_PAIRED = 3
+# The share of distinct values up to which a column groups rows.
+_MOST_DISTINCT = 0.9
 _MAX_SEQUENCES = 16
 _MAX_PARENT_KEYS = 120
 
@@ -30,10 +30,12 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Partition:
-    """What rows are grouped by: terms keyed by Path, and a code a row of the frame."""
+    """What rows are grouped by: terms keyed by Path, and a code a row of the frame; where it is `joined`, by a row
+    that they refer to, -1 for rows without one."""
 
     terms: tuple[Term, ...]
     codes: Codes
+    joined: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Layout:
             if self.table.row_key == (column.name,) or column.base not in ORDERED:
                 continue
             distinct = len(set(self.frame.texts(column.name)))
-            if 1 < distinct <= max(size * 0.7, 2):
+            if 1 < distinct <= max(size * _MOST_DISTINCT, 2):
                 single.append(Partition((ref((), column.name),), _last_null(self.frame, column)))
             if column.base in TIMES and distinct > 1:
                 texts = self.frame.texts(column.name)
@@ -88,10 +90,22 @@ class Layout:
                 if len(np.unique(years)) > 1:
                     single.append(Partition((call("date_part", quoted("y"), ref((), column.name)),), years))
         single = single[:_MAX_PARTITIONS]
-        few = single[:_MAX_LINKS]
-        few += sorted(single[_MAX_LINKS:], key=lambda partition: len(np.unique(partition.codes)))[:_MAX_PAIRED]
-        pairs = [Partition((*a.terms, *b.terms), a.codes * (size + 2) + b.codes) for a, b in combinations(few, 2)]
+        pairs = [Partition((*a.terms, *b.terms), a.codes * (size + 2) + b.codes) for a, b in combinations(single, 2)]
         return (Partition((), np.zeros(size, dtype=np.int64)), *single, *pairs)
+
+    @cached_property
+    def parent_partitions(self) -> tuple[Partition, ...]:
+        """By references of the rows that the table's rows refer to."""
+        found: list[Partition] = []
+        for link in self.table.foreign_keys:
+            rows = self.frame.parent(link)
+            target = self.frame.state.frame(link.target)
+            for column in dict.fromkeys(name for key in target.table.foreign_keys for name in key.columns):
+                if column not in link.target_columns and (rows >= 0).any():
+                    codes = np.where(rows >= 0, _last_null(target, target.table.by_name[column])[rows], -1)
+                    if len(np.unique(codes)) > 1:
+                        found.append(Partition((ref((link,), column),), codes, True))
+        return tuple(found[:_MAX_PARTITIONS])
 
     @cached_property
     def orders(self) -> tuple[SortKey, ...]:
@@ -180,9 +194,7 @@ def monotone(groups: Codes, wanted: NDArray[np.float64], codes: Codes) -> bool:
 
 def sorted_rows(partition: Partition, keys: Sequence[SortKey], members: Codes) -> tuple[Codes, Mask, Mask]:
     """Rows by partition, keys and row key; where a partition starts; where a row ties with the one before."""
-    line = members[
-        np.lexsort((members, *(key.codes[members] for key in reversed(keys)), partition.codes[members]))
-    ]
+    line = members[np.lexsort((members, *(key.codes[members] for key in reversed(keys)), partition.codes[members]))]
     starts = np.ones(len(line), dtype=np.bool_)
     starts[1:] = np.diff(partition.codes[line]) != 0
     ties = np.zeros(len(line), dtype=np.bool_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emit.term import Term
+from emit.term import Source, Term
 from encoder.selection.model import Path
 
 
@@ -31,10 +31,13 @@ class WindowExpression:
     `window` is the function's call with its OVER; its references are keyed () and mean the rows that the
     derived query reads.  `term` is what SET gets: (WINDOW, VALUE) is the window's value, () the updated row.
     `selected` says that the derived query must read only the rows that the statement updates.  `size` is the
-    bytes of the term, the derived source and its join.  `windows.update_from_window` builds the statement.
+    bytes of the term, the derived source and its join.  The window's references to other rows are keyed by their
+    Path, and `sources` and `joins` bring these into scope.  `window_sql.update_from_window` builds the statement.
     """
 
     term: Term
     window: Term
     selected: bool
     size: int
+    sources: tuple[Source, ...] = ()
+    joins: tuple[Term, ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property, lru_cache
 from typing import TypeAlias
@@ -103,7 +103,8 @@ class Problem:
     """One goal on a sample of its rows.
 
     `rows` are row indexes of the table's frame, `new` the wanted texts.  `hard` are the places in the
-    sample that refuted proposals.  A `light` problem sees the row and the rows that it refers to directly, no others.
+    sample that refuted proposals.  A `light` problem sees the row and the rows that it refers to directly, no others;
+    `extra` is what it sees beside.
     """
 
     state: State
@@ -114,6 +115,11 @@ class Problem:
     timezone: str | None
     hard: tuple[int, ...] = ()
     light: bool = False
+    extra: tuple[Input, ...] = ()
+
+    def with_input(self, item: Input) -> Problem:
+        """The same problem with one more thing that every row has."""
+        return replace(self, extra=(*self.extra, item))
 
     @property
     def base(self) -> str:
@@ -178,7 +184,7 @@ class Problem:
 
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
-        return self.own + self.joined
+        return self.own + self.joined + self.extra
 
     def follow(self, key: ForeignKey, rows: Sequence[int]) -> list[int]:
         frame = self.state.frame(key.table)

@@ -15,7 +15,7 @@ from encoder.assignment.engine import Goal, Mask, Rows, Search
 from encoder.assignment.families import FAMILIES, NEAR
 from encoder.assignment.model import Expression, WindowExpression
 from encoder.assignment.partial import partials, splits
-from encoder.assignment.windows import sized
+from encoder.assignment.window_sql import sized
 from encoder.budget import Budget
 from encoder.frame import State
 from stream.model import TableName
@@ -76,14 +76,14 @@ def find_windows(
     state: State, table: TableName, goal: Goal, *, budget: Budget, timezone: str | None, keep: int = 3
 ) -> list[WindowExpression]:
     """Window functions over the table itself that give `goal.new` on all of `goal.rows`, cheapest first, each
-    proved on the server.  `windows.update_from_window` makes a statement of one."""
+    proved on the server.  `window_sql.update_from_window` makes a statement of one."""
     found: list[WindowExpression] = []
     if len(goal.rows) < 2 or not state.catalog[table].row_key:
         return found
     with _searching(state, table, goal, np.empty(0, dtype=np.intp), budget, timezone) as search:
-        for term, window, selected in search.window_candidates():
-            if search.window_holds(term, window, selected):
-                found.append(sized(search.table, WindowExpression(term, window, selected, 0)))
+        for expression in search.window_candidates():
+            if search.window_holds(expression):
+                found.append(sized(search.table, expression))
             if len(found) >= keep * _CHOICE:
                 break
     return sorted(found, key=lambda expression: expression.size)[:keep]

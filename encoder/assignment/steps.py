@@ -9,17 +9,9 @@ import numpy as np
 
 from emit.term import Part, Term, op, raw, ref
 from encoder.assignment import numeric
+from encoder.assignment.layout import Codes, Partition, layout_of, monotone, order_parts, over, sorted_rows
 from encoder.assignment.model import VALUE, WINDOW
 from encoder.assignment.problem import FLOATS, INTEGERS, Floats, Input, Problem
-from encoder.assignment.windows import (
-    Codes,
-    Partition,
-    layout_of,
-    monotone,
-    order_parts,
-    over,
-    sorted_rows,
-)
 
 _NUMERIC = INTEGERS | FLOATS | {"numeric"}
 # How many rows all sorts together may have.
@@ -58,13 +50,13 @@ def _found(problem: Problem, chosen: Codes | None, wanted: Floats) -> Iterator[t
             left -= len(members)
             if left < 0:
                 return
-            line, starts, ties = sorted_rows(partition, order, members)
+            line, starts, ties = sorted_rows(partition, [order], members)
             place = np.arange(len(line))
             first = np.maximum.accumulate(np.where(starts, place, 0))
             number, size = np.full((2, layout.frame.size), np.nan)
             number[line] = place - first + 1
             size[line] = np.bincount(first, minlength=len(line))[first]
-            parts = order_parts(layout, order, bool(ties.any()))
+            parts = order_parts(layout.table, [order], bool(ties.any()))
             window = over(raw("rank()"), partition, parts)
             if not whole:
                 yield from ((term, window) for term in _shares(problem, number[rows]))

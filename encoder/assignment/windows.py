@@ -2,388 +2,280 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from itertools import combinations
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from emit.render import render
-from emit.term import Part, Prec, Query, Ref, Source, Term, Update, call, conjoin, op, raw, ref, subquery
-from encoder.assignment import numeric, text
+from emit.literal import literal
+from emit.term import Part, Prec, Query, Term, call, conjoin, op, raw, ref, subquery
+from encoder.assignment import cases, documents, neighbours, numeric, text
 from encoder.assignment.decimals import Band
-from encoder.assignment.model import VALUE, WINDOW, WindowExpression
-from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Floats, Input, Problem, quoted
-from encoder.frame import Frame
+from encoder.assignment.layout import NUMERIC, ORDERED, Codes, layout_of, order_parts, over, sorted_rows
+from encoder.assignment.model import VALUE, WINDOW
+from encoder.assignment.numbering import Grading, Numbering, Reach, gradings, numberings
+from encoder.assignment.problem import STRINGS, Floats, Input, Problem, to_number
+from encoder.assignment.window_sql import rekeyed
 from encoder.literals import source_of
-from scratch.catalog import Column, Table
+from scratch.catalog import Table
 from stream.model import Value
 
-_NUMERIC = INTEGERS | {"numeric"}
-_ORDERED = _NUMERIC | STRINGS | TIMES | {"boolean"}
-_MAX_PARTITIONS = 16
-_MAX_LINKS = 6
-_MAX_PAIRED = 3
 _MAX_NUMBERINGS = 8
+_MAX_GRADINGS = 4
 _MAX_TERMS = 4
 _MAX_RUNNING = 8
 _MAX_SUMMED = 12
+_MAX_TOTALS = 12
 _MAX_SORTED = 200_000
-_TRAILING = re.compile(r"\d+$")
-_INNER = "numbered"
+_MAX_CLASSES = 6
+_FIRST = re.compile(r"-?\d+(\.\d+)?")
+_LAST = re.compile(r"-?\d+(\.\d+)?(?=\D*$)")
+_INNER = "counted"
 
-Codes = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Partition:
-    """What rows are grouped by: terms keyed (), and a code a row of the frame."""
-
-    terms: tuple[Term, ...]
-    codes: Codes
+_NUMBER = ref(WINDOW, VALUE)
 
 
 @dataclass(frozen=True)
-class Order:
-    """A column to order by: `codes` ascending in the direction wanted, NULLs where PostgreSQL puts them."""
+class Target:
+    """What a window's value has to be: of type `base`, in every row of the frame that is to have one (`final`, where
+    None is NULL or unknown), and how the goal follows from it: terms for a value's term with its texts in the sample.
+    """
 
-    column: str
-    descending: bool
-    codes: Codes
+    base: str
+    final: Sequence[Value]
+    finish: Callable[[Problem, Term, str, tuple[Value, ...]], Iterator[Term]]
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        return (Ref((), self.column), *(("DESC",) if self.descending else ()))
+    def numbers(self) -> Floats:
+        base = self.base if self.base in NUMERIC else "numeric"
+        return np.array([to_number(base, text) for text in self.final], dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class Numbering:
-    """A window function with its values, a float for every row of the frame (NaN where it has none)."""
-
-    window: Term
-    values: Floats
-    partition: Partition
-    order: Order
-    tied: bool  # the key column is needed to tell rows apart
-
-
-class Layout:
-    """Partitions and orders of a table."""
-
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
-        self.table = frame.table
-
-    @cached_property
-    def key(self) -> Codes:
-        """The rows in the order of the row key, as the frame has them."""
-        return np.arange(self.frame.size, dtype=np.int64)
-
-    def codes(self, name: str) -> Codes:
-        """Codes of a column with NULL as the greatest."""
-        codes = self.frame.coded(name).codes.astype(np.int64)
-        return np.where(codes < 0, len(codes) + 1, codes)
-
-    @cached_property
-    def partitions(self) -> tuple[Partition, ...]:
-        """No partition, then columns with repeated values, years, and pairs of such columns."""
-        size = self.frame.size
-        single: list[Partition] = []
-        links = {name for key in self.table.foreign_keys for name in key.columns}
-        for column in sorted(self.table.columns, key=lambda c: c.name not in links):
-            # A part of the key groups rows, the whole key tells them apart.
-            if self.table.row_key == (column.name,) or column.base not in _ORDERED:
-                continue
-            distinct = len(set(self.frame.texts(column.name)))
-            if 1 < distinct <= max(size * 0.7, 2):
-                single.append(Partition((ref((), column.name),), self.codes(column.name)))
-            if column.base in TIMES and distinct > 1:
-                texts = self.frame.texts(column.name)
-                years = np.array([int(text[:4]) if text and text[:4].isdigit() else 0 for text in texts])
-                if len(np.unique(years)) > 1:
-                    single.append(Partition((call("date_part", quoted("y"), ref((), column.name)),), years))
-        single = single[:_MAX_PARTITIONS]
-        few = single[:_MAX_LINKS]
-        few += sorted(single[_MAX_LINKS:], key=lambda partition: len(np.unique(partition.codes)))[:_MAX_PAIRED]
-        pairs = [Partition((*a.terms, *b.terms), a.codes * (size + 2) + b.codes) for a, b in combinations(few, 2)]
-        return (Partition((), np.zeros(size, dtype=np.int64)), *single, *pairs)
-
-    @cached_property
-    def orders(self) -> tuple[Order, ...]:
-        found: list[Order] = []
-        for column in self.table.columns:
-            if column.base in _ORDERED and len(set(self.frame.texts(column.name))) > 1:
-                codes = self.codes(column.name)
-                found += [Order(column.name, False, codes), Order(column.name, True, -codes)]
-        return tuple(found)
-
-    @cached_property
-    def sequences(self) -> tuple[Order, ...]:
-        """Orders by the key, times and whole numbers, references last: what running values follow."""
-        links = {name for key in self.table.foreign_keys for name in key.columns}
-        found = [order for order in self.orders if self.table.by_name[order.column].base in INTEGERS | TIMES]
-        found.sort(key=lambda order: order.column in links)
-        return tuple(found[: 2 * _MAX_RUNNING])
-
-
-@lru_cache(maxsize=2)
-def layout_of(problem: Problem) -> Layout:
-    return Layout(problem.frame)
-
-
-def numberings(problem: Problem, chosen: NDArray[np.intp] | None, wanted: Floats) -> Iterator[Numbering]:
-    """rank (which is row_number where the order is total) and dense_rank that fit the `wanted` numbers.
-
-    `wanted` are the sample's; `chosen` are the rows that count; all of them by default.
-    """
-    layout = layout_of(problem)
-    if not layout.table.row_key:
-        return
-    rows = np.array(problem.rows)
-    members = layout.key if chosen is None else np.sort(chosen)
-    for partition in layout.partitions:
-        groups = partition.codes[rows]
-        repeated = len(np.unique(np.stack([groups.astype(np.float64), wanted]), axis=1).T) < len(rows)
-        own = {part.column for term in partition.terms for part in term.parts if isinstance(part, Ref)}
-        for order in layout.orders:
-            codes = order.codes[rows]
-            if (order.column in own and len(partition.terms[0].parts) == 1) or not monotone(groups, wanted, codes):
-                continue
-            if not repeated:
-                if not _roughly(partition, order, members, rows, wanted):
-                    continue
-                found = _row_numbers(layout, partition, order, members)
-            elif _tied_alike(groups, wanted, codes):
-                found = _ranks(layout, partition, order, members)
-            else:
-                continue
-            yield from (numbering for numbering in found if _affine(numbering.values[rows], wanted))
-
-
-def _roughly(partition: Partition, order: Order, members: Codes, rows: NDArray[np.intp], wanted: Floats) -> bool:
-    """Whether a few rows of the sample stand about as far apart as `wanted` says; cheaper than a sort."""
-    by_size = np.argsort(wanted)
-    places = by_size[[0, len(by_size) // 3, 2 * len(by_size) // 3, -1]]
-    step = float(np.gcd.reduce(np.abs(wanted - wanted[0]).astype(np.int64)))
-    groups, codes = partition.codes[members], order.codes[members]
-    least, most = [], []
-    for row in rows[places].tolist():
-        near = codes[groups == partition.codes[row]]
-        least.append(int((near < order.codes[row]).sum()))
-        most.append(int((near <= order.codes[row]).sum()) - 1)
-    for falling in (False, True):
-        apart = (wanted[places] - wanted[places[0]]) / (-step if falling else step)
-        if all(
-            low - most[0] <= between <= high - least[0]
-            for low, high, between in zip(least, most, apart.tolist(), strict=True)
-        ):
-            return True
-    return False
-
-
-def _affine(values: Floats, wanted: Floats) -> bool:
-    """Whether wanted = k * value + c for some k and c."""
-    if np.isnan(values).any():
-        return False
-    first, last = int(np.argmin(values)), int(np.argmax(values))
-    left = (values - values[first]) * (wanted[last] - wanted[first])
-    right = (wanted - wanted[first]) * (values[last] - values[first])
-    return bool(values[last] > values[first] and np.array_equal(left, right))
-
-
-def _tied_alike(groups: Codes, wanted: Floats, codes: Codes) -> bool:
-    """Whether rows of a group have equal `wanted` exactly where they have equal `codes`."""
-    line = np.lexsort((codes, wanted, groups))
-    same = np.diff(groups[line]) == 0
-    return bool((~same | ((np.diff(wanted[line]) == 0) == (np.diff(codes[line]) == 0))).all())
-
-
-def monotone(groups: Codes, wanted: Floats, codes: Codes) -> bool:
-    """Whether `codes` never fall while `wanted` rises inside of a group."""
-    line = np.lexsort((codes, wanted, groups))
-    same = np.diff(groups[line]) == 0
-    rising = np.diff(wanted[line]) > 0
-    return not bool((same & rising & (np.diff(codes[line]) < 0)).any())
-
-
-def sorted_rows(
-    partition: Partition, order: Order, members: Codes
-) -> tuple[Codes, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Rows by partition, order and key; where a partition starts; where a row ties with the one before."""
-    line = members[np.lexsort((members, order.codes[members], partition.codes[members]))]
-    starts = np.ones(len(line), dtype=np.bool_)
-    starts[1:] = np.diff(partition.codes[line]) != 0
-    ties = np.zeros(len(line), dtype=np.bool_)
-    ties[1:] = ~starts[1:] & (np.diff(order.codes[line]) == 0)
-    return line, starts, ties
-
-
-def _row_numbers(layout: Layout, partition: Partition, order: Order, members: Codes) -> Iterator[Numbering]:
-    line, starts, ties = sorted_rows(partition, order, members)
-    place = np.arange(len(line))
-    values = np.full(layout.frame.size, np.nan)
-    values[line] = place - np.maximum.accumulate(np.where(starts, place, 0)) + 1
-    tied = bool(ties.any())
-    # Under a total order rank() is row_number(), and shorter.
-    window = over(raw("rank()"), partition, order_parts(layout, order, tied))
-    yield Numbering(window, values, partition, order, tied)
-
-
-def _ranks(layout: Layout, partition: Partition, order: Order, members: Codes) -> Iterator[Numbering]:
-    line, starts, ties = sorted_rows(partition, order, members)
-    place = np.arange(len(line))
-    first = np.maximum.accumulate(np.where(starts, place, 0))
-    own = np.maximum.accumulate(np.where(ties, 0, place))
-    dense = np.cumsum(~ties)
-    for name, found in (("rank", own - first + 1), ("dense_rank", dense - dense[first] + 1)):
-        values = np.full(layout.frame.size, np.nan)
-        values[line] = found
-        yield Numbering(over(raw(f"{name}()"), partition, order.parts), values, partition, order, False)
-
-
-def order_parts(layout: Layout, order: Order, tied: bool) -> tuple[Part, ...]:
-    if not tied:
-        return order.parts
-    parts = list(order.parts)
-    for name in layout.table.row_key:
-        parts += [",", Ref((), name)]
-    return tuple(parts)
-
-
-def over(function: Term, partition: Partition, order: Sequence[Part]) -> Term:
-    parts: list[Part] = [*function.parts, "OVER("]
-    if partition.terms:
-        parts.append("PARTITION BY")
-        for place, term in enumerate(partition.terms):
-            parts += [*([","] if place else []), *term.parts]
-    if order:
-        parts += ["ORDER BY", *order]
-    return Term((*parts, ")"))
-
-
-# -- from numbers to the goal
-
-
-def _numbers(problem: Problem) -> Floats | None:
-    """The goal as numbers: itself, or the digits that its text ends with."""
-    if problem.base in _NUMERIC:
-        numbers = problem.numbers
-    elif problem.base in STRINGS:
-        found = [_TRAILING.search(text) if text is not None else None for text in problem.new]
-        if any(match is None or len(match[0]) > 9 for match in found):
-            return None
-        numbers = np.array([float(match[0]) for match in found if match is not None])
-    else:
-        return None
-    return None if np.isnan(numbers).any() or len(numbers) < 2 else numbers
-
-
-def _finished(problem: Problem, term: Term, values: Floats) -> Iterator[Term]:
-    """Terms for the goal that use the number `term` with these values in the sample."""
-    if np.isnan(values).any():
-        return
-    texts = tuple(str(int(value)) for value in values.tolist())
-    item = Input(term, "bigint", "N", texts, problem.cost(term))
+def targets(problem: Problem, rows: Codes, new: Sequence[Value]) -> Iterator[Target]:
+    """The goal itself, a number in its text, a field of its document; `new` are the goals of all of `rows`."""
+    if problem.base in ORDERED:
+        yield Target(problem.base, _everywhere(problem, rows, new), _itself)
     if problem.base in STRINGS:
-        yield from (found for found in text.around(problem, item) if _uses(found, term))
-    else:
-        yield from numeric.of_input(problem, item)
+        found = [_LAST, _FIRST] if _differ(new) else [_LAST]
+        for pattern in found:
+            numbers = [None if line is None else pattern.search(line) for line in new]
+            if all(numbers):
+                texts = [match and match[0].lstrip("-") for match in numbers]
+                yield Target("numeric", _everywhere(problem, rows, texts), _in_text)
+    if problem.base in ("json", "jsonb"):
+        yield from _fields(problem, rows, new)
+
+
+def _differ(new: Sequence[Value]) -> bool:
+    return any(line is not None and len(_FIRST.findall(line)) > 1 for line in new)
+
+
+def _everywhere(problem: Problem, rows: Codes, new: Sequence[Value]) -> list[Value]:
+    """The values after the statement of all rows of the frame; those of other rows are as they were."""
+    own = problem.table.by_name.get(problem.column.name) == problem.column
+    final: list[Value] = list(problem.frame.texts(problem.column.name)) if own else [None] * problem.frame.size
+    for row, value in zip(rows.tolist(), new, strict=True):
+        final[row] = value
+    return final
+
+
+def _fields(problem: Problem, rows: Codes, new: Sequence[Value]) -> Iterator[Target]:
+    try:
+        parsed = [json.loads(line or "null") for line in new]
+    except ValueError:
+        return
+    if not all(isinstance(document, dict) for document in parsed):
+        return
+    for key in sorted(parsed[0]):
+        values = [document.get(key) for document in parsed]
+        if all(value is None or type(value) in (int, float) for value in values) and len(set(values)) > 1:
+            final: list[Value] = [None] * problem.frame.size
+            for row, value in zip(rows.tolist(), values, strict=True):
+                final[row] = None if value is None else json.dumps(value)
+            yield Target("numeric", final, _in_document)
+
+
+def _itself(problem: Problem, term: Term, base: str, texts: tuple[Value, ...]) -> Iterator[Term]:
+    if problem.base in NUMERIC:
+        yield from islice(numeric.of_input(problem, Input(term, base, "N", texts, problem.cost(term))), _MAX_TERMS)
+    elif texts == problem.new:
+        yield term
+
+
+def _in_text(problem: Problem, term: Term, base: str, texts: tuple[Value, ...]) -> Iterator[Term]:
+    item = Input(term, base, "N", texts, problem.cost(term))
+    found = (made for made in text.around(problem, item) if _uses(made, term))
+    yield from islice(found, _MAX_TERMS)
+
+
+def _in_document(problem: Problem, term: Term, base: str, texts: tuple[Value, ...]) -> Iterator[Term]:
+    item = Input(term, base, "N", texts, problem.cost(term))
+    found = (made for made in documents.documents(problem.with_input(item)) if _uses(made, term))
+    yield from islice(found, _MAX_TERMS)
 
 
 def _uses(term: Term, part: Term) -> bool:
     return all(piece in term.parts for piece in part.parts)
 
 
-def ranked(problem: Problem) -> Iterator[Term]:
-    """The number of rows that come before, as a count in a nested query."""
-    wanted = _numbers(problem)
-    if wanted is None or len(np.unique(wanted)) < 3:
-        return
-    rows = np.array(problem.rows)
-    for place, found in enumerate(numberings(problem, None, wanted)):
-        if place >= _MAX_NUMBERINGS:
-            return
-        term = _counted(problem.table, found)
-        if term is not None:
-            counted, shift = term
-            yield from _finished(problem, counted, found.values[rows] - shift)
+def _shown(values: Floats) -> tuple[Value, ...]:
+    """Numbers as texts, whole ones without a point; NULL for NaN."""
+    return tuple(
+        None if np.isnan(value) else str(int(value)) if value == np.trunc(value) else repr(value)
+        for value in values.tolist()
+    )
 
 
-def _counted(table: Table, found: Numbering) -> tuple[Term, int] | None:
-    """A numbering as (SELECT count(*) …), with what it is short of."""
-    if str(found.window.parts[0]).startswith("dense"):
-        return None
-    conditions = [op(_rekeyed(term), "=", term) for term in found.partition.terms]
-    names = (found.order.column, *(table.row_key if found.tied else ()))
-    if found.tied and found.order.descending:
-        return None
-    sign = ">" if found.order.descending else "<"
-    left = [ref(_INNER, name) for name in names]
-    right = [ref((), name) for name in names]
-    if len(names) == 1:
-        conditions.append(op(left[0], sign, right[0]))
-    else:
-        conditions.append(Term((*_row(left), sign, *_row(right)), Prec.COMPARE))
-    query = Query((call("count", raw("*")),), (source_of(table, _INNER),), conjoin(conditions))
-    return subquery(query), 1
-
-
-def _row(terms: Sequence[Term]) -> tuple[Part, ...]:
-    parts: list[Part] = ["("]
-    for place, term in enumerate(terms):
-        parts += [*([","] if place else []), *term.parts]
-    return (*parts, ")")
-
-
-def _rekeyed(term: Term, key: str = _INNER) -> Term:
-    """`term` about the rows of another source of the same table."""
-    parts = tuple(Ref(key, part.column) if isinstance(part, Ref) and part.key == () else part for part in term.parts)
-    return Term(parts, term.prec)
-
-
-def window_terms(problem: Problem, chosen: NDArray[np.intp]) -> Iterator[tuple[Term, Term, bool]]:
+def window_terms(problem: Problem, rows: Codes, new: Sequence[Value]) -> Iterator[tuple[Term, Term, bool]]:
     """Window functions that may give the goal: the term over the window's value, the window, whether it
-    counts only the rows `chosen`."""
-    number = ref(WINDOW, VALUE)
-    rows = np.array(problem.rows)
-    wanted = _numbers(problem)
-    if wanted is not None and len(np.unique(wanted)) > 1:
-        for selected in (False, True):
-            if selected and len(chosen) == problem.frame.size:
-                break
-            for place, found in enumerate(numberings(problem, chosen if selected else None, wanted)):
-                if place >= _MAX_NUMBERINGS:
-                    break
-                for _, term in zip(range(_MAX_TERMS), _finished(problem, number, found.values[rows]), strict=False):
-                    yield term, found.window, selected
-    yield from ((number, window, False) for window in _running(problem))
-    yield from ((number, window, False) for window in _neighbours(problem))
+    counts only the goal's `rows`, whose goals are `new`."""
+    for target in targets(problem, rows, new):
+        yield from _numbered(problem, target, rows)
+        yield from ((term, window, False) for term, window in _totals(problem, target, rows))
+        yield from ((term, window, False) for term, window in _neighbours(problem, target, rows))
+    yield from _graded(problem, rows, new)
 
 
-def _running(problem: Problem) -> Iterator[Term]:
-    """Totals of a group, and running sums in it."""
-    if problem.base not in _NUMERIC or np.isnan(problem.numbers).any():
-        return
+def _reaches(problem: Problem, rows: Codes) -> list[tuple[Reach, bool]]:
+    """What a window may see, and whether that is the goal's rows alone."""
     layout = layout_of(problem)
-    band, rows = Band.rounding(problem.numbers, problem.scale), np.array(problem.rows)
-    columns = [c for c in problem.table.columns if c.base in _NUMERIC and c.name not in problem.table.row_key]
+    found = [(Reach(layout, layout.key, rows, True), False), (Reach(layout, layout.key, rows, False), False)]
+    if len(rows) < problem.frame.size:
+        found.append((Reach(layout, rows, rows, False), True))
+    return found
+
+
+def _numbered(problem: Problem, target: Target, rows: Codes) -> Iterator[tuple[Term, Term, bool]]:
+    if target.base not in NUMERIC:
+        return
+    final, sample = target.numbers, np.array(problem.rows)
+    if not np.isfinite(final[rows]).all() or len(np.unique(final[rows])) < 2:
+        return
+    seen: set[tuple[Term, bool]] = set()
+    for parents in (False, True):
+        for reach, selected in _reaches(problem, rows):
+            for found in islice(numberings(reach, final, parents), _MAX_NUMBERINGS):
+                if (found.window, selected) not in seen:
+                    seen.add((found.window, selected))
+                    texts = _shown(found.values[sample])
+                    for term in target.finish(problem, _NUMBER, "bigint", texts):
+                        yield term, found.window, selected
+        if seen:
+            return
+
+
+def _graded(problem: Problem, rows: Codes, new: Sequence[Value]) -> Iterator[tuple[Term, Term, bool]]:
+    """A few values by rank: the first of a group, the second, the others."""
+    values = sorted(set(new), key=str)
+    if not 1 <= len(values) <= _MAX_CLASSES or problem.base in ("json", "jsonb"):
+        return
+    final = _everywhere(problem, rows, new)
+    known = sorted({*values, *(final if len(set(final)) <= _MAX_CLASSES else ())}, key=str)
+    place = {value: i for i, value in enumerate(known)}
+    for parents in (False, True):
+        some = False
+        for reach, selected in _reaches(problem, rows):
+            coded = known if reach.spread else values
+            if len(coded) < 2:
+                continue
+            order = place if reach.spread else {value: i for i, value in enumerate(values)}
+            classes = np.array([order.get(value, -1) for value in final], dtype=np.int64)
+            for found in islice(gradings(reach, classes, parents), _MAX_GRADINGS):
+                some = True
+                yield _by_rank(problem, [coded[i] for i in found.classes], found), found.numbering.window, selected
+        if some:
+            return
+
+
+def _by_rank(problem: Problem, values: Sequence[Value], found: Grading) -> Term:
+    first = found.firsts
+    if problem.base == "boolean" and set(values) <= {"t", "f"}:
+        if values[0] == "f":
+            return op(_NUMBER, ">", raw(str(first)))
+        return op(_NUMBER, "=", raw("1")) if first == 1 else op(_NUMBER, "<", raw(str(first + 1)))
+    shown = [problem.constant(value) for value in values]
+    if len(values) == 2 and first > 1:
+        return cases.case([(op(_NUMBER, ">", raw(str(first))), shown[1])], shown[0])
+    if len(values) > 2 and None not in values and problem.base in STRINGS | NUMERIC:
+        listed = "{" + ",".join(_element(value or "") for value in values[:-1]) + "}"
+        base = problem.base if problem.base in NUMERIC else "text"
+        array = Term(("(", *raw(literal(listed, f"{base}[]", context="bare"), Prec.CAST).parts, ")"))
+        return call("coalesce", Term((*array.parts, "[", *_NUMBER.parts, "]")), shown[-1])
+    branches = [(raw(str(rank)), value) for rank, value in enumerate(shown[:-1], 1)]
+    return cases.case(branches, shown[-1], _NUMBER)
+
+
+def _element(value: str) -> str:
+    plain = value.isalnum() and value.lower() != "null"
+    return value if plain else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _neighbours(problem: Problem, target: Target, rows: Codes) -> Iterator[tuple[Term, Term]]:
+    """The value of the row before or after in a group's order, or of the group's first."""
+    layout, sample = layout_of(problem), np.array(problem.rows)
+    if layout.table.row_key and len({target.final[row] for row in rows.tolist()}) > 1:
+        wanted = [target.final[row] for row in rows.tolist()]
+        for column, window, values in neighbours.found(layout, target.base, rows, wanted):
+            texts = layout.frame.texts(column)
+            seen = tuple(texts[row] if row >= 0 else None for row in values[sample].tolist())
+            base = layout.table.by_name[column].base
+            for term in target.finish(problem, _NUMBER, base, seen):
+                yield term, window
+
+
+def _totals(problem: Problem, target: Target, rows: Codes) -> Iterator[tuple[Term, Term]]:
+    """Totals of a group, and running sums in it."""
+    if target.base not in NUMERIC:
+        yield from _extremes(problem, target, rows)
+        return
+    numbers = target.numbers
+    if np.isnan(numbers[rows]).any():
+        return
+    sample = np.array(problem.rows)
+    scale = problem.scale if problem.base in NUMERIC else None
+    band = Band.rounding(numbers[rows], scale)
+    for values, window in islice(_sums(problem, band, rows), _MAX_TOTALS):
+        for term in target.finish(problem, _NUMBER, "numeric", _shown(values[sample])):
+            yield term, window
+
+
+def _sums(problem: Problem, band: Band, rows: Codes) -> Iterator[tuple[Floats, Term]]:
+    layout = layout_of(problem)
+    columns = [c for c in problem.table.columns if c.base in NUMERIC]
     numbers = [(column, layout.frame.numbers(column.name)) for column in columns[:_MAX_SUMMED]]
     for place, partition in enumerate(layout.partitions):
+        if place >= _MAX_RUNNING and not _constant(partition.codes[rows], band.low):
+            continue
         _, group = np.unique(partition.codes, return_inverse=True)
-        if partition.terms and band.holds(np.bincount(group)[group][rows].astype(np.float64)):
-            yield over(raw("count(*)"), partition, ())
+        counts = np.bincount(group)[group].astype(np.float64)
+        if partition.terms and band.holds(counts[rows]):
+            yield counts, over(raw("count(*)"), partition, ())
         for column, values in numbers:
-            for name, totals in _totals(values, group):
-                if band.holds(np.round(totals, 9)[group][rows]):
-                    yield over(call(name, ref((), column.name)), partition, ())
+            for name, totals in _reduced(values, group):
+                spread = np.round(totals, 9)[group]
+                if band.holds(spread[rows]) and (column.name not in layout.table.row_key or name != "sum"):
+                    yield spread, over(call(name, ref((), column.name)), partition, ())
         if place < _MAX_RUNNING and layout.frame.size * place <= _MAX_SORTED:
-            yield from _running_sums(layout, partition, numbers, band, rows)
+            for order in layout.sequences:
+                line, starts, ties = sorted_rows(partition, [order], layout.key)
+                for column, values in numbers:
+                    running = _running(values, line, starts)
+                    if column.name != order.column and band.holds(running[rows]):
+                        parts = order_parts(layout.table, [order], bool(ties.any()))
+                        yield running, over(call("sum", ref((), column.name)), partition, parts)
 
 
-def _totals(values: Floats, group: NDArray[np.intp]) -> Iterator[tuple[str, Floats]]:
+def _constant(groups: Codes, wanted: Floats | Codes) -> bool:
+    """Whether the rows of each group want the same."""
+    line = np.lexsort((wanted, groups))
+    return not bool(((np.diff(groups[line]) == 0) & (np.diff(wanted[line]) != 0)).any())
+
+
+def _reduced(values: Floats, group: NDArray[np.intp]) -> Iterator[tuple[str, Floats]]:
     known = ~np.isnan(values)
     present = np.bincount(group, weights=known)
     sums = np.bincount(group, weights=np.nan_to_num(values))
@@ -397,25 +289,12 @@ def _totals(values: Floats, group: NDArray[np.intp]) -> Iterator[tuple[str, Floa
         yield "avg", np.asarray(sums / present, dtype=np.float64)
 
 
-def _running_sums(
-    layout: Layout,
-    partition: Partition,
-    numbers: Sequence[tuple[Column, Floats]],
-    band: Band,
-    rows: NDArray[np.intp],
-) -> Iterator[Term]:
-    for order in layout.sequences:
-        line, starts, ties = sorted_rows(partition, order, layout.key)
-        for column, values in numbers:
-            if column.name == order.column:
-                continue
-            known = np.nan_to_num(values)[line]
-            total = np.cumsum(known)
-            running = np.empty(len(line))
-            running[line] = np.round(total - _carried(np.where(starts, total - known, -np.inf)), 9)
-            if band.holds(running[rows]):
-                parts = order_parts(layout, order, bool(ties.any()))
-                yield over(call("sum", ref((), column.name)), partition, parts)
+def _running(values: Floats, line: Codes, starts: NDArray[np.bool_]) -> Floats:
+    known = np.nan_to_num(values)[line]
+    total = np.cumsum(known)
+    found = np.empty(len(line))
+    found[line] = np.round(total - _carried(np.where(starts, total - known, -np.inf)), 9)
+    return found
 
 
 def _carried(values: Floats) -> Floats:
@@ -424,97 +303,76 @@ def _carried(values: Floats) -> Floats:
     return values[places]
 
 
-def _neighbours(problem: Problem) -> Iterator[Term]:
-    """The value of the row before or after in a group's order."""
-    layout = layout_of(problem)
-    if not layout.table.row_key or len(set(problem.new)) < 2:
+def _extremes(problem: Problem, target: Target, rows: Codes) -> Iterator[tuple[Term, Term]]:
+    """The greatest or least text or time of a group."""
+    layout, sample = layout_of(problem), np.array(problem.rows)
+    wanted = [target.final[row] for row in rows.tolist()]
+    if None in wanted or len(set(wanted)) < 2:
         return
-    text_like = problem.base in STRINGS
-    # Along a reference rows of different groups would be neighbours.
-    links = {name for key in layout.table.foreign_keys for name in key.columns}
-    candidates = [c for c in problem.table.columns if c.base == problem.base or (text_like and c.base in STRINGS)]
-    for partition in layout.partitions[: max(2, min(_MAX_RUNNING, _MAX_SORTED // problem.frame.size))]:
-        for order in layout.sequences:
-            if order.descending or order.column in links:
+    for column in layout.table.columns:
+        if not neighbours.alike(column.base, target.base):
+            continue
+        coded = layout.frame.coded(column.name)
+        place_of = {text: place for place, text in enumerate(coded.values)}
+        if any(value not in place_of for value in wanted):
+            continue
+        goal = np.array([place_of[value or ""] for value in wanted])
+        for partition in layout.partitions[1:]:
+            if not _constant(partition.codes[rows], goal):
                 continue
-            line, starts, ties = sorted_rows(partition, order, layout.key)
-            before = np.full(len(line), -1)
-            before[line[1:]] = np.where(starts[1:], -1, line[:-1])
-            after = np.full(len(line), -1)
-            after[line[:-1]] = np.where(starts[1:], -1, line[1:])
-            for name, near in (("lag", before), ("lead", after)):
-                reached = [int(near[row]) for row in problem.rows]
-                for column in candidates:
-                    if _reads(layout.frame.texts(column.name), reached, problem.new):
-                        parts = order_parts(layout, order, bool(ties.any()))
-                        yield over(call(name, ref((), column.name)), partition, parts)
+            _, group = np.unique(partition.codes, return_inverse=True)
+            for name, sign in (("max", 1), ("min", -1)):
+                best = np.full(int(group.max()) + 1, -len(coded.values) - 1)
+                known = coded.codes >= 0
+                np.maximum.at(best, group[known], sign * coded.codes[known])
+                places = sign * best[group]
+                if np.array_equal(places[rows], goal):
+                    texts = tuple(coded.values[place] for place in places[sample].tolist())
+                    for term in target.finish(problem, _NUMBER, column.base, texts):
+                        yield term, over(call(name, ref((), column.name)), partition, ())
 
 
-def _reads(texts: Sequence[Value], rows: Sequence[int], new: Sequence[Value]) -> bool:
-    return all((texts[row] if row >= 0 else None) == value for row, value in zip(rows, new, strict=True))
+# -- the same without a window
 
 
-# -- the statement
+def ranked(problem: Problem) -> Iterator[Term]:
+    """The number of rows that come before, as a count in a nested query."""
+    rows = np.array(problem.rows)
+    for target in targets(problem, rows, problem.new):
+        if target.base not in NUMERIC:
+            continue
+        final = target.numbers
+        if not np.isfinite(final[rows]).all() or len(np.unique(final[rows])) < 3:
+            continue
+        layout = layout_of(problem)
+        reach = Reach(layout, layout.key, rows, False)
+        for found in islice(numberings(reach, final, False), _MAX_NUMBERINGS):
+            term = _counted(problem.table, found)
+            if term is not None:
+                yield from target.finish(problem, term, "bigint", _shown(found.values[rows] - 1))
 
 
-def derived(table: Table, window: Term, where: Term | None, sources: tuple[Source, ...] = ()) -> tuple[Source, Term]:
-    """The derived source of a window (key WINDOW) and the condition that joins it to the row.
-
-    `where` says which rows the window sees; its references are keyed as in a statement on the table, `sources` are
-    what it joins.
-    """
-    names = _free_names(table, len(table.row_key) + 1)
-    inner = Query(
-        (*(ref(_INNER, name) for name in table.row_key), _rekeyed(window)),
-        (source_of(table, _INNER), *sources),
-        None if where is None else _rekeyed(where),
-        names=names,
-    )
-    source = Source(WINDOW, inner, names)
-    joins = [op(ref(WINDOW, a), "=", ref((), b)) for a, b in zip(names, table.row_key, strict=False)]
-    condition = conjoin(joins)
-    assert condition is not None
-    return source, condition
-
-
-def _free_names(table: Table, count: int) -> tuple[str, ...]:
-    """Short output names that are no columns of the table, so that nothing has to be qualified."""
-    letters = (letter for letter in "ijklmnopqrstuvwxyzabcdefgh" if letter not in table.by_name)
-    return tuple(next(letters) for _ in range(count))
+def _counted(table: Table, found: Numbering) -> Term | None:
+    """A rank less one as (SELECT count(*) …)."""
+    if str(found.window.parts[0]).startswith("dense") or len(found.keys) != 1:
+        return None
+    (order,) = found.keys
+    if found.tied and order.descending:
+        return None
+    conditions = [op(rekeyed(term, _INNER), "=", term) for term in found.partition.terms]
+    names = (order.column, *(table.row_key if found.tied else ()))
+    sign = ">" if order.descending else "<"
+    left = [ref(_INNER, name) for name in names]
+    right = [ref((), name) for name in names]
+    if len(names) == 1:
+        conditions.append(op(left[0], sign, right[0]))
+    else:
+        conditions.append(Term((*_row(left), sign, *_row(right)), Prec.COMPARE))
+    return subquery(Query((call("count", raw("*")),), (source_of(table, _INNER),), conjoin(conditions)))
 
 
-def valued(table: Table, term: Term) -> Term:
-    """`term` with the window's value under the name that `derived` gives it."""
-    name = _free_names(table, len(table.row_key) + 1)[-1]
-    return Term(tuple(Ref(WINDOW, name) if part == Ref(WINDOW, VALUE) else part for part in term.parts), term.prec)
-
-
-def update_from_window(
-    table: Table,
-    column: str,
-    expression: WindowExpression,
-    *,
-    where: Term | None = None,
-    sources: tuple[Source, ...] = (),
-    others: Sequence[tuple[str, Term]] = (),
-) -> Update:
-    """UPDATE table SET column=… FROM(SELECT id i,row_number()OVER(…)j FROM table)x WHERE i=id.
-
-    `where` with the sources that it joins is the statement's selection: it goes inside of the derived query
-    where the expression counts only the selected rows (which selects the outer rows too), beside the join
-    otherwise.  `others` are further columns to set.
-    """
-    inside = expression.selected
-    source, join = derived(table, expression.window, where if inside else None, sources if inside else ())
-    sets = (((column,), valued(table, expression.term)), *(((name,), term) for name, term in others))
-    if inside or where is None:
-        return Update(source_of(table), sets, (source,), join)
-    return Update(source_of(table), sets, (source, *sources), conjoin([join, where]))
-
-
-def sized(table: Table, expression: WindowExpression) -> WindowExpression:
-    """The expression with its size: the bytes of the term, the derived source and its join."""
-    column = table.columns[0].name
-    whole = len(render(update_from_window(table, column, expression)).encode())
-    bare = len(render(Update(source_of(table), (((column,), raw("1")),))).encode())
-    return replace(expression, size=whole - bare + 1)
+def _row(terms: Sequence[Term]) -> tuple[Part, ...]:
+    parts: list[Part] = ["("]
+    for place, term in enumerate(terms):
+        parts += [*([","] if place else []), *term.parts]
+    return (*parts, ")")
