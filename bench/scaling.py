@@ -186,21 +186,21 @@ def main() -> None:
         "changes": [(_ROWS_OF_CHANGES, changes) for changes in arguments.changes],
     }
     found: dict[str, list[Point]] = {axis: [] for axis in sweeps}
+
+    def kept(axis: str) -> Iterator[Point]:
+        """The points as they come; what was measured stays when a later one fails."""
+        for rows, changes in sweeps[axis]:
+            found[axis].append(measured(rows, changes))
+            if arguments.json:
+                data = {name: [asdict(one) for one in points] for name, points in found.items()}
+                arguments.json.write_text(json.dumps(data, indent=1) + "\n")
+            yield found[axis][-1]
+
     for axis, sizes in sweeps.items():
-        for line in table(_kept(sizes, found[axis])) if sizes else ():
+        for line in table(kept(axis)) if sizes else ():
             print(line, flush=True)
         if len(found[axis]) > 1:
             print(f"\nTime grows as {axis}^{exponent(found[axis], axis):.2f}.\n", flush=True)
-        if arguments.json:
-            data = {name: [asdict(one) for one in points] for name, points in found.items()}
-            arguments.json.write_text(json.dumps(data, indent=1) + "\n")
-
-
-def _kept(sizes: Iterable[tuple[int, int]], points: list[Point]) -> Iterator[Point]:
-    """The points as they come; `points` gets them too."""
-    for rows, changes in sizes:
-        points.append(measured(rows, changes))
-        yield points[-1]
 
 
 if __name__ == "__main__":

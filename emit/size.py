@@ -34,6 +34,34 @@ def join(parts: Iterable[str]) -> str:
     return _glue((token for part in parts for token in _tokens(part)), keep_before_point=False)
 
 
+def length(parts: Iterable[str]) -> int:
+    """The bytes of what `join` makes of the same parts, without making it."""
+    total = 0
+    last: Token | None = None
+    before = ""
+    for part in parts:
+        found = _summary(part)
+        if found is None:
+            continue
+        size, first, end, next_to_last = found
+        if last is not None and (needs_space(last, first) or _is_unicode(last.text, before, first)):
+            total += 1
+        total += size
+        before = last.text if next_to_last is None and last is not None else (next_to_last or "")
+        last = end
+    return total
+
+
+@lru_cache(maxsize=1 << 16)
+def _summary(part: str) -> tuple[int, Token, Token, str | None] | None:
+    """The bytes of a part, its first and last token, and the text before the last; None for no token."""
+    tokens = _tokens(part)
+    if not tokens:
+        return None
+    size = len(_glue(tokens, keep_before_point=False).encode())
+    return size, tokens[0], tokens[-1], tokens[-2].text if len(tokens) > 1 else None
+
+
 def needs_space(left: Token, right: Token) -> bool:
     """Whether the two tokens, written without a space between them, would be read as others."""
     a, b = left.text, right.text
@@ -77,7 +105,7 @@ def _glue(tokens: Iterable[Token], *, keep_before_point: bool) -> str:
     for token in tokens:
         if last is not None and (
             needs_space(last, token)
-            or _makes_unicode(pieces, token)
+            or _is_unicode(pieces[-1], pieces[-2] if len(pieces) > 1 else "", token)
             or (keep_before_point and last.kind is Kind.WORD and token.kind is Kind.NUMBER)
         ):
             pieces.append(" ")
@@ -86,9 +114,9 @@ def _glue(tokens: Iterable[Token], *, keep_before_point: bool) -> str:
     return "".join(pieces)
 
 
-def _makes_unicode(pieces: list[str], token: Token) -> bool:
+def _is_unicode(last: str, before: str, token: Token) -> bool:
     """Whether a word u, the operator & and a quote would become a U& string or identifier."""
-    return token.text[0] in "'\"" and pieces[-1] == "&" and pieces[-2:-1] in (["u"], ["U"])
+    return last == "&" and before in ("u", "U") and token.text[0] in "'\""
 
 
 @lru_cache(maxsize=1 << 16)

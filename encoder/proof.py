@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from emit.literal import table_name
 from emit.render import render
-from emit.term import Delete, Statement, Update
+from emit.term import Delete, Insert, Statement, Update
 from encoder.candidate import Candidate, Element, bytes_of, footprint
 from encoder.context import Context
 from encoder.effect import Effect, TableEffect, table_effects
@@ -33,7 +33,7 @@ _MAX_REPAIRS = 3
 _MAX_ORDERS = 24
 _MAX_PERMUTED = 6
 # Row by row only up to this many rows.
-_MAX_ROWWISE = 1_000
+_MAX_ROWWISE = 4_000
 # Bytes of a plain repair from which on a more compact one is looked for.
 _LONG_REPAIR = 150
 # The same when the time is up.
@@ -59,6 +59,7 @@ def prove(
     texts = sorted(trees, key=lambda text: (len(text.encode()), text))
     faulty: list[tuple[int, str]] = []
     shaky: Candidate | None = None
+    loose: Candidate | None = None
     for text in texts[:tries]:
         trial = _seen(context, owed, [text])
         if trial is None or not target <= trial.covers:
@@ -68,17 +69,28 @@ def prove(
                 faulty.append((trial.mend.weight(), text))
             continue
         candidate = Candidate((text,), trial.covers, kind, trial.moved, trees[text])
+        if _hangs_on_writes(owed, candidate):
+            loose = loose or replace(candidate, shaky=True)
+            continue
         ordered = not (candidate.sequences or order_matters(text))
         if ordered or (not is_unordered_join(trees[text]) and is_steady(context, text)):
-            return _doubted(context, owed, candidate)
+            found = _doubted(context, owed, candidate)
+            return found if loose is None else replace(loose, steadier=found.steadier if found.shaky else found)
         steadied = _steadied(context, owed, target, candidate)
         if steadied is not None:
             return steadied
         shaky = shaky or replace(candidate, shaky=True)
+    if loose is not None:
+        return loose
     if shaky is not None:
         shaky = _doubted(context, owed, shaky)
     mended = (try_statements(context, owed, [text], kind)[0] for _, text in sorted(faulty)[:_MAX_MENDED])
     return _shortest([shaky, *(found for found in mended if found is not None and target <= found.covers)])
+
+
+def _hangs_on_writes(owed: Sequence[TableEffect], candidate: Candidate) -> bool:
+    """Whether rows are numbered as they lie, and others of the block may have been moved before."""
+    return isinstance(candidate.tree, Insert) and "OVER()" in candidate.statements[0] and len(owed) > 1
 
 
 def _is_mendable(owed: Sequence[TableEffect], mend: Effect) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from emit.term import Delete, Query, Statement, Term, Update, subquery
 from encoder.assignment.model import Expression
+from encoder.assignment.unnesting import respelled
 from encoder.choose import lowered
 from encoder.context import Context
 from encoder.literals import source_of
@@ -31,6 +32,7 @@ def updates(
             merged = merge_queries(sets)
             if merged != sets:
                 yield replace(plain, sets=merged)
+            yield from respelled(plain)
 
 
 def deletes(context: Context, table: Table, selections: Sequence[Selection]) -> Iterator[Statement]:

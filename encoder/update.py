@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emit.render import render
-from emit.term import Term, Update, conjoin
+from emit.term import Query, Term, Update, conjoin
 from encoder import literals
 from encoder.assignment.evaluate import ABSENT, evaluate, window_values
 from encoder.assignment.model import Expression, WindowExpression
@@ -379,7 +379,9 @@ class UpdateSearch:
         must = np.zeros(self.frame.size, dtype=np.bool_)
         must[list(group.rows)] = True
         found = []
-        for forbidden in (~must & ~free, ~must):
+        # A join leaves rows alone for which a nested query finds no row.
+        spared = free | self._without_rows(assignments)
+        for forbidden in (*([~must & ~spared] if (spared & ~free).any() else []), ~must & ~free, ~must):
             selections = self._selections(Labels(must, forbidden))
             candidate = prove(
                 self.context, self.owed, target, updates(self.context, self.table, assignments, selections), "update"
@@ -396,16 +398,31 @@ class UpdateSearch:
     def free_rows(self, assignments: Sequence[Assignment]) -> NDArray[np.bool_]:
         """Rows that the assignments would leave as they are, or bring to what is owed."""
         free = np.ones(self.frame.size, dtype=np.bool_)
-        values = evaluate(
-            self.context.state,
-            self.table.name,
-            [expression for _, expression in assignments],
-            [column for column, _ in assignments],
-            timezone=self.context.timezone,
-        )
-        for (column, _), new in zip(assignments, values, strict=True):
+        for (column, _), new in zip(assignments, self._values(assignments), strict=True):
             free &= self._unharmed(column, new)
         return free
+
+    def _without_rows(self, assignments: Sequence[Assignment]) -> NDArray[np.bool_]:
+        """Rows for which an expression with a nested query gives NULL."""
+        none = np.zeros(self.frame.size, dtype=np.bool_)
+        nested = [one for one in assignments if any(isinstance(part, Query) for part in one[1].term.parts)]
+        for new in self._values(nested):
+            none |= np.array([value is None for value in new], dtype=np.bool_)
+        return none
+
+    def _values(self, assignments: Sequence[Assignment]) -> list[list[Value]]:
+        """The values of each assignment in all rows."""
+        key = ("values", self.table.name, *((column.name, expression.term) for column, expression in assignments))
+        return self.context.state.remember(
+            key,
+            lambda: evaluate(
+                self.context.state,
+                self.table.name,
+                [expression for _, expression in assignments],
+                [column for column, _ in assignments],
+                timezone=self.context.timezone,
+            ),
+        )
 
     def _unharmed(self, column: Column, values: Sequence[Value]) -> NDArray[np.bool_]:
         """Rows in which `values` for `column` change nothing, or do what is owed."""

@@ -62,8 +62,9 @@ def best_covers(
     keep: int = 4,
     max_atoms: int = 6,
     budget: int = 10_000,
+    limit: int | None = None,
 ) -> list[CoverSolution]:
-    """The `keep` cheapest sets of at most `max_atoms` atoms that cover all rows, cheapest first.
+    """The `keep` cheapest sets of at most `max_atoms` atoms that cover all rows, cheapest first, all below `limit`.
 
     `covered[a, r]` says that atom a covers row r.  The cost of a choice is the sum of
     `costs[a]`, of `group_costs[g]` for every group that some chosen atom lists in `groups[a]`, of
@@ -100,6 +101,7 @@ def best_covers(
         list_base=exception_base + joiner_cost,
         keep=keep,
         budget=budget,
+        below=None if limit is None else limit + joiner_cost,
     )
     search.run(max_atoms)
     return [
@@ -239,9 +241,13 @@ class _Node:
         return _Node(self.chosen, self.spent + price, self.paid, True, self.slots)
 
 
+def _or_more(limit: int | None) -> int:
+    return np.iinfo(np.int64).max if limit is None else limit
+
+
 @dataclass(slots=True)
 class _Search:
-    """The branch and bound; `pool` holds the best covers as (cost with one joiner too many, atoms)."""
+    """The branch and bound; `pool` holds the best covers as (cost with one joiner too many, atoms), all `below`."""
 
     matrix: Bools
     costs: Ints
@@ -251,14 +257,20 @@ class _Search:
     list_base: int
     keep: int
     budget: int
+    below: int | None = None
     pool: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
     limit: int = 0  # only covers cheaper than this are of interest
 
     def run(self, max_atoms: int) -> None:
+        if self.listing is None:
+            # Whoever covers the rarer row covers the other too, so that what follows has few rows to look at.
+            lacking = ~self.matrix.T
+            self.matrix = np.ascontiguousarray(self.matrix[:, ~dominated(lacking)])
         part = self._root(max_atoms)
         for start in range(_GREEDY_STARTS):
             self._greedy(part, max_atoms, start)
-        part = self._drop_rows(part)
+        if self.listing is not None:
+            part = self._drop_rows(part)
         part.duals = self._ascend(part)
         self._visit(part, _Node((), 0, np.zeros(len(self.charges), dtype=np.bool_), False, max_atoms))
 
@@ -267,7 +279,7 @@ class _Search:
         size = self.matrix.sum(axis=1)
         total = self.costs + self.membership @ self.charges
         order = np.lexsort((total, -size))
-        order = order[size[order] > 0]
+        order = order[(size[order] > 0) & (total[order] < _or_more(self.below))]
         member = self.membership[order].astype(np.float64)
         extra = (member * self.charges) @ (1 - member).T
         costs = self.costs[order]
@@ -276,12 +288,13 @@ class _Search:
         dearest = np.sort(self.costs[order])[::-1][:max_atoms].sum() + self.charges.sum()
         rows = self.matrix.shape[1]
         if self.listing is None:
-            self.limit = int(dearest) + 1
-            listing = np.full(rows, self.limit)
+            most = min(int(dearest) + 1, _or_more(self.below))
+            listing = np.full(rows, most)
         else:
-            self.limit = int(dearest + self.listing.sum()) + self.list_base + 1
+            most = int(dearest + self.listing.sum()) + self.list_base + 1
             listing = self.listing
-        exact32 = self.limit * (rows + 1) < _EXACT[np.dtype(np.float32)]
+        self.limit = min(most, _or_more(self.below))
+        exact32 = most * (rows + 1) < _EXACT[np.dtype(np.float32)]
         real = np.float32 if exact32 else np.float64
         return _Part(
             order,

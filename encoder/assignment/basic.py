@@ -22,7 +22,7 @@ def constants(problem: Problem) -> Iterator[Term]:
 def copies(problem: Problem) -> Iterator[Term]:
     """A column's value, cast where it must be."""
     for item in (*problem.inputs, *json_fields(problem)):
-        if _equal(problem, item):
+        if equal(problem, item):
             yield item.term
             if item.base != problem.base:
                 yield cast(item.term, short_type(problem.base))
@@ -40,7 +40,8 @@ def distant_copies(problem: Problem) -> Iterator[Term]:
                     yield ref(path, column.name)
 
 
-def _equal(problem: Problem, item: Input) -> bool:
+def equal(problem: Problem, item: Input) -> bool:
+    """Whether the input is the goal, but perhaps for a cast."""
     base = problem.base
     if item.texts == problem.new:
         return True

@@ -7,29 +7,23 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, islice
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from emit.literal import literal
-from emit.term import Part, Query, Term, call, in_query, is_null, negate, op, raw, ref, separate
-from encoder.assignment.decimals import Band
+from emit.term import Part, Query, Term, call, in_query, negate, op, raw, ref, separate
 from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Floats, Input, Problem, quoted
 from encoder.assignment.relations import Member, Relation, relations
 from encoder.literals import source_of
 
 _NUMERIC = INTEGERS | {"numeric"}
-_MAX_FILTER_VALUES = 6
-_MAX_CONDITIONS = 40
 _MAX_NUMERIC = 12
 _MAX_FACTORS = 7
-# Related rows among which filtered extremes are looked for.
-_MAX_EXTREMES = 4_000
 _SEPARATORS = (",", ", ", " ", ";", "; ", "|", "/", " / ", "-", "\n", "")
 Mask = NDArray[np.bool_]
-_STAR = raw("*")
-_EXTREMES: tuple[tuple[str, Callable[..., str | None]], ...] = (("max", max), ("min", min))
+STAR = raw("*")
+EXTREMES: tuple[tuple[str, Callable[..., str | None]], ...] = (("max", max), ("min", min))
 _DOCUMENTS = frozenset({"json", "jsonb"})
 _LISTED = STRINGS | _NUMERIC | {"boolean"}
 
@@ -60,21 +54,21 @@ def child_aggregates(problem: Problem) -> tuple[Input, ...]:
     """Numbers over related rows, without filters."""
     found: list[Input] = []
     for relation in relations(problem):
-        for item in _aggregates(relation, (), None, None, products=True):
+        for item in aggregates(relation, (), None, None, products=True):
             texts = tuple(None if math.isnan(x) else repr(x) for x in item.numbers.tolist())
             term = item.term
             found.append(Input(term, "bigint" if item.whole else "numeric", "N", texts, problem.cost(term)))
     return tuple(found)
 
 
-def _aggregates(
+def aggregates(
     relation: Relation, also: tuple[Member, ...], where: Term | None, keep: Mask | None, products: bool = False
 ) -> Iterator[_Aggregate]:
     """Aggregates over the related rows that `keep` marks, by the condition `where` on `also`."""
     groups, size = relation.group_of, len(relation.groups)
     every = np.ones(len(groups), dtype=np.bool_) if keep is None else keep
     counts = np.bincount(groups[every], minlength=size).astype(np.float64)
-    yield _Aggregate(relation, "count", _STAR, also, counts, True, where, False)
+    yield _Aggregate(relation, "count", STAR, also, counts, True, where, False)
     numeric = [member for member in relation.members if member.column.base in _NUMERIC and not member.is_key]
     numeric = numeric[:_MAX_NUMERIC]
     values: list[tuple[Term, tuple[Member, ...], Floats, bool]] = [
@@ -142,77 +136,29 @@ def _reduced(numbers: Floats, groups: NDArray[np.intp], size: int, only_sum: boo
     yield "avg", np.where(empty, np.nan, sums / np.maximum(counts, 1))
 
 
-def filtered(problem: Problem) -> Iterator[Term]:
-    """Counts, sums and extremes of the related rows that satisfy one simple condition."""
-    if problem.base not in _NUMERIC:
-        yield from _filtered_extremes(problem)
-        return
-    band = Band.rounding(problem.numbers, problem.scale)
-    for relation in relations(problem):
-        for member, condition, keep in islice(conditions(relation), _MAX_CONDITIONS):
-            for item in _aggregates(relation, (member,), condition, np.array(keep, dtype=np.bool_)):
-                if band.holds(item.numbers):
-                    yield item.term
-
-
-def _filtered_extremes(problem: Problem) -> Iterator[Term]:
-    if problem.base not in STRINGS | TIMES:
-        return
-    for relation in relations(problem):
-        values = [m for m in relation.members if m.column.base in STRINGS | TIMES and _holds_all(problem, relation, m)]
-        if not values or len(relation.flat) > _MAX_EXTREMES:
-            continue
-        for by, condition, keep in islice(conditions(relation), _MAX_CONDITIONS):
-            for member in values:
-                for name, function in _EXTREMES:
-                    kept = [[i for i in group if keep[i]] for group in relation.groups]
-                    if _gives(problem, member, [_extreme(member, group, function) for group in kept]):
-                        yield relation.scalar(call(name, member.term), (member, by), condition)
-
-
-def conditions(relation: Relation) -> Iterator[tuple[Member, Term, list[bool]]]:
-    """Simple conditions that some of the related rows satisfy and some do not."""
-    for member in relation.members:
-        values, base = member.values, member.column.base
-        if base == "boolean":
-            yield member, member.term, [value == "t" for value in values]
-            yield member, negate(member.term), [value == "f" for value in values]
-            continue
-        if any(value is None for value in values):
-            yield member, is_null(member.term), [value is None for value in values]
-            yield member, is_null(member.term, False), [value is not None for value in values]
-        distinct = sorted({value for value in values if value is not None})
-        if base in (STRINGS | INTEGERS) and len(distinct) <= _MAX_FILTER_VALUES:
-            for value in distinct if len(distinct) > 1 else ():
-                shown = raw(literal(value, base, context="compare"))
-                yield member, op(member.term, "=", shown), [v == value for v in values]
-                yield member, op(member.term, "<>", shown), [v is not None and v != value for v in values]
-        if base in _NUMERIC and any(value is not None and value.startswith("-") for value in values):
-            yield member, op(member.term, "<", raw("0")), [v is not None and v.startswith("-") for v in values]
-        if base in _NUMERIC and "0" in distinct:
-            positive = [v is not None and float(v) > 0 for v in values]
-            yield member, op(member.term, ">", raw("0")), positive
-
-
 def picked(problem: Problem) -> Iterator[Term]:
     """The least, greatest, first or last value among the related rows."""
     for relation in relations(problem):
-        for member in relation.members:
-            if not _same_class(problem.base, member.column.base):
-                continue
-            if member.column.base in STRINGS | TIMES:
-                for name, function in _EXTREMES:
-                    if _gives(problem, member, [_extreme(member, group, function) for group in relation.groups]):
-                        yield relation.scalar(call(name, member.term), (member,))
-            if _could_pick(problem, relation, member):
-                yield from _edges(problem, relation, member)
+        yield from picked_from(problem, relation)
+
+
+def picked_from(problem: Problem, relation: Relation) -> Iterator[Term]:
+    for member in relation.members:
+        if not _same_class(problem.base, member.column.base):
+            continue
+        if member.column.base in STRINGS | TIMES:
+            for name, function in EXTREMES:
+                if _gives(problem, member, [extreme(member, group, function) for group in relation.groups]):
+                    yield relation.scalar(call(name, member.term), (member,))
+        if _could_pick(problem, relation, member):
+            yield from _edges(problem, relation, member)
 
 
 def _gives(problem: Problem, member: Member, texts: Sequence[str | None]) -> bool:
-    return tuple(_assigned(problem, member, text) for text in texts) == problem.new
+    return tuple(assigned(problem, member, text) for text in texts) == problem.new
 
 
-def _assigned(problem: Problem, member: Member, text: str | None) -> str | None:
+def assigned(problem: Problem, member: Member, text: str | None) -> str | None:
     """A time as a column of the goal's type takes it."""
     if text is None or member.column.base == problem.base:
         return text
@@ -221,15 +167,15 @@ def _assigned(problem: Problem, member: Member, text: str | None) -> str | None:
     return f"{text} 00:00:00" if member.column.base == "date" else text
 
 
-def _extreme(member: Member, group: Sequence[int], function: Callable[..., str | None]) -> str | None:
+def extreme(member: Member, group: Sequence[int], function: Callable[..., str | None]) -> str | None:
     present = [text for i in group if (text := member.values[i]) is not None]
-    return function(present, key=_sort_key(member.column.base), default=None)
+    return function(present, key=sort_key(member.column.base), default=None)
 
 
-def _holds_all(problem: Problem, relation: Relation, member: Member) -> bool:
+def holds_all(problem: Problem, relation: Relation, member: Member) -> bool:
     """Whether every wanted value stands in a related row."""
     return _same_class(problem.base, member.column.base) and all(
-        text is None or any(_assigned(problem, member, member.values[i]) == text for i in group)
+        text is None or any(assigned(problem, member, member.values[i]) == text for i in group)
         for text, group in zip(problem.new, relation.groups, strict=True)
     )
 
@@ -250,7 +196,7 @@ def _edges(problem: Problem, relation: Relation, member: Member) -> Iterator[Ter
             continue
         for descending in (False, True):
             picks = [
-                next(iter(_in_order(order, group, descending)), None)
+                next(iter(in_order(order, group, descending)), None)
                 if all(order.values[i] is not None for i in group)
                 else None
                 for group in relation.groups
@@ -260,11 +206,11 @@ def _edges(problem: Problem, relation: Relation, member: Member) -> Iterator[Ter
                 yield relation.scalar(member.term, (member, order), tail=Term(parts))
 
 
-def _sort_key(base: str) -> Callable[[str], float | str]:
+def sort_key(base: str) -> Callable[[str], float | str]:
     return float if base in _NUMERIC else str
 
 
-def _in_order(order: Member, group: Sequence[int], descending: bool = False) -> list[int]:
+def in_order(order: Member, group: Sequence[int], descending: bool = False) -> list[int]:
     """The places of a group in the order of a member's values."""
     number = order.column.base in _NUMERIC
     if number:
@@ -312,7 +258,7 @@ def _in_json(member: Member) -> Callable[[str | None], str]:
 def _list(problem: Problem, relation: Relation, member: Member, order: Member) -> Iterator[Term]:
     used = (member, order)
     for descending in (False, True):
-        lines = [[member.values[i] or "" for i in _in_order(order, group, descending)] for group in relation.groups]
+        lines = [[member.values[i] or "" for i in in_order(order, group, descending)] for group in relation.groups]
         tail = ("ORDER BY", *order.term.parts, *(("DESC",) if descending else ()))
         if problem.base.endswith("[]"):
             if all(text == "{" + ",".join(line) + "}" for text, line in zip(problem.new, lines, strict=True) if line):

@@ -14,6 +14,7 @@ from encoder.assignment.problem import Input, Problem, literal_term, quoted, to_
 
 _MAX_LISTED = 4
 _MAX_INFIX = 4
+_MAX_BITS = 12
 _COMPARISONS = (
     (">", np.greater),
     ("<", np.less),
@@ -30,11 +31,12 @@ def conditions(problem: Problem, wanted: Sequence[bool], null_is_false: bool) ->
         return
     for item in (*problem.inputs, *json_fields(problem)):
         if item.base not in ("json", "jsonb"):
-            yield from _on(item, wanted, null_is_false, problem.timezone)
+            yield from on_input(item, wanted, null_is_false, problem.timezone)
     yield from _between_columns(problem, wanted, null_is_false)
 
 
-def _on(item: Input, wanted: Sequence[bool], null_is_false: bool, timezone: str | None) -> Iterator[Term]:
+def on_input(item: Input, wanted: Sequence[bool], null_is_false: bool, timezone: str | None) -> Iterator[Term]:
+    """Conditions on one input that are true exactly where `wanted`."""
     nulls = [text is None for text in item.texts]
     if list(wanted) == nulls:
         yield is_null(item.term)
@@ -57,6 +59,8 @@ def _on(item: Input, wanted: Sequence[bool], null_is_false: bool, timezone: str 
         return
     if item.is_number:
         yield from _number_cuts(item, wanted)
+        if item.is_integer:
+            yield from _bit_tests(item, wanted)
     elif item.is_time:
         yield from _time_cuts(item, sorted(true), sorted(false), timezone)
     elif item.is_text:
@@ -77,6 +81,18 @@ def _number_cuts(item: Input, wanted: Sequence[bool]) -> Iterator[Term]:
             text = shortest_between(least, most)
             if text is not None:
                 yield op(item.term, sign, literal_term(literal(text, "numeric", context="compare")))
+
+
+def _bit_tests(item: Input, wanted: Sequence[bool]) -> Iterator[Term]:
+    """One bit set or not: odd and even first."""
+    numbers = [int(text) if text is not None else None for text in item.texts]
+    if any(number is not None and number < 0 for number in numbers):
+        return
+    for bit in range(_MAX_BITS):
+        have = {(number >> bit) & 1 == yes for number, yes in zip(numbers, wanted, strict=True) if number is not None}
+        if len(have) == 1:
+            masked = op(item.term, "%", raw("2")) if not bit else op(item.term, "&", raw(str(1 << bit)))
+            yield op(masked, ">" if have.pop() else "=", raw("0"))
 
 
 def _time_cuts(item: Input, true: list[str], false: list[str], timezone: str | None) -> Iterator[Term]:

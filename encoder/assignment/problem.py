@@ -117,9 +117,9 @@ class Problem:
     light: bool = False
     extra: tuple[Input, ...] = ()
 
-    def with_input(self, item: Input) -> Problem:
-        """The same problem with one more thing that every row has."""
-        return replace(self, extra=(*self.extra, item))
+    def with_inputs(self, items: Iterable[Input]) -> Problem:
+        """The same problem with more things that every row has."""
+        return replace(self, extra=(*self.extra, *items))
 
     @property
     def base(self) -> str:

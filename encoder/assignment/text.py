@@ -47,7 +47,7 @@ def _bases(problem: Problem) -> tuple[Piece, ...]:
     """Text that a row reaches, at the example rows."""
     places = _examples(problem)
     found: list[Piece] = []
-    for item in (*problem.own, *json_fields(problem), *problem.joined):
+    for item in (*problem.extra, *problem.own, *json_fields(problem), *problem.joined):
         values = tuple(item.texts[place] for place in places)
         if item.is_text:
             if any(value is None for value in values) and any(values):

@@ -114,7 +114,7 @@ def _in_text(problem: Problem, term: Term, base: str, texts: tuple[Value, ...]) 
 
 def _in_document(problem: Problem, term: Term, base: str, texts: tuple[Value, ...]) -> Iterator[Term]:
     item = Input(term, base, "N", texts, problem.cost(term))
-    found = (made for made in documents.documents(problem.with_input(item)) if _uses(made, term))
+    found = (made for made in documents.documents(problem.with_inputs([item])) if _uses(made, term))
     yield from islice(found, _MAX_TERMS)
 
 

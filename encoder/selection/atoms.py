@@ -10,19 +10,18 @@ import numpy as np
 
 from encoder.budget import Budget
 from encoder.frame import State
-from encoder.selection.booleans import measure
 from encoder.selection.derive import derived
 from encoder.selection.features import MAX_DEPTH, Feature, features
-from encoder.selection.model import Atom, Labels, Mask, MaskedAtom
-from encoder.selection.pairs import PairAtom, compared, distances
-from encoder.selection.paths import join_cost
+from encoder.selection.ground import Ground, Held
+from encoder.selection.model import Atom, Mask
+from encoder.selection.pairs import Couple, couples, distances
 from encoder.selection.patterns import pattern_shapes
 from encoder.selection.shapes import is_text, shapes
 from encoder.selection.spelling import make_atom
 from encoder.selection.view import Shape, View
+from solver.setcover import dominated
 from stream.model import TableName
 
-EVERY_DEPTH = range(MAX_DEPTH + 1)
 # Atoms kept a feature: those that reject most for their size.
 _PER_FEATURE = 10
 _DERIVED_DEPTH = 1
@@ -30,54 +29,48 @@ _DERIVED_DEPTH = 1
 _LEAST = 2
 # What a feature costs beside its rows, in units.
 _FEATURE = 3
+EVERY_DEPTH = range(MAX_DEPTH + 1)
 
 
 def atoms(
     state: State,
     table: TableName,
-    labels: Labels,
+    ground: Ground,
+    part: Mask,
     budget: Budget,
     timezone: str | None,
     *,
     partial: bool = False,
     bound: int | None = None,
     depths: range = EVERY_DEPTH,
-) -> Iterator[MaskedAtom]:
+) -> Iterator[Held]:
     """Conditions on the columns of the row and of its parents.
 
-    Every atom holds for all rows that must be selected and fails for some that must not; with `partial` it holds
-    for some that must and for none that must not.  Atoms that with their joins could not stay below `bound` bytes
+    Every atom holds for all rows of `part` and fails for some that must not be selected; with `partial` it holds
+    for some of `part` and for none that must not.  Atoms that with their joins could not stay below `bound` bytes
     are left out, and those about rows whose distance is not among `depths` (0 is the row itself).  A unit of the
     budget is about a thousand cells.
     """
     known = all_features(state, table, budget, timezone)
-    rows = state.frame(table).size
+    rows = len(ground.must) + len(ground.must_not)
     for feature in known:
         if len(feature.path) not in depths:
             continue
-        if bound is not None and join_cost(feature.paths) + measure(feature.term) + _LEAST >= bound:
+        if bound is not None and feature.least + _LEAST >= bound:
             continue
         if not budget.spend(_FEATURE + rows // 1000):
             return
-        yield from feature_atoms(feature, labels, budget, timezone, partial)
-    for pair in _pairs(state, table, known):
-        if max(map(len, pair.paths), default=0) not in depths:
+        yield from feature_atoms(feature, ground, part, budget, timezone, partial)
+    for couple in _pairs(known):
+        if max(map(len, couple.paths), default=0) not in depths:
             continue
-        if bound is not None and join_cost(pair.paths) + measure(pair.term) >= bound:
+        if bound is not None and couple.least >= bound:
             continue
-        held_must, held_not = pair.holds[labels.must], pair.holds[labels.must_not]
-        if _useful(held_must, held_not, partial):
-            yield MaskedAtom(make_atom(pair.term, pair.paths), pair.holds)
-
-
-def _useful(on_must: Mask, on_must_not: Mask, partial: bool) -> bool:
-    if partial:
-        return bool(on_must.any() and not on_must_not.any())
-    return bool(on_must.all() and not on_must_not.all())
+        yield from couple.atoms(ground, part, partial)
 
 
 _features: WeakKeyDictionary[Feature, tuple[list[Feature], dict[str | None, list[Feature]]]] = WeakKeyDictionary()
-_compared: WeakKeyDictionary[Feature, list[PairAtom]] = WeakKeyDictionary()
+_known_pairs: WeakKeyDictionary[Feature, list[Couple]] = WeakKeyDictionary()
 
 
 def all_features(state: State, table: TableName, budget: Budget, timezone: str | None) -> list[Feature]:
@@ -93,43 +86,47 @@ def all_features(state: State, table: TableName, budget: Budget, timezone: str |
     return [*plain, *cached[timezone]]
 
 
-def _pairs(state: State, table: TableName, known: list[Feature]) -> list[PairAtom]:
+def _pairs(known: list[Feature]) -> list[Couple]:
     if not known:
         return []
-    if known[0] not in _compared:
-        _compared[known[0]] = list(compared(known))
-    return _compared[known[0]]
+    if known[0] not in _known_pairs:
+        _known_pairs[known[0]] = couples(known)
+    return _known_pairs[known[0]]
 
 
 def feature_atoms(
-    feature: Feature, labels: Labels, budget: Budget, timezone: str | None, partial: bool
-) -> Iterator[MaskedAtom]:
+    feature: Feature, ground: Ground, part: Mask, budget: Budget, timezone: str | None, partial: bool
+) -> Iterator[Held]:
     """The atoms of one feature, see `atoms`."""
-    view = View.of(feature, labels)
+    view = ground.view(feature, part)
     found: list[_Ranked] = []
+    need, bad = view.need > 0, view.bad > 0
+    counted = need if partial else bad
+    weights = view.need if partial else view.bad
     for shape in _shapes(view.swapped() if partial else view, budget, timezone):
         accept = shape.opposite() if partial else shape.accept
         if partial:
-            useful = view.need[accept].any() and not view.bad[accept].any()
-            value = int(view.need[accept].sum())
+            useful, settled = not (bad & accept).any(), need & accept
         else:
-            useful = view.bad[~accept].any() and not view.need[~accept].any()
-            value = int(view.bad[~accept].sum())
-        term = shape.spell(not partial) if useful else None
+            useful, settled = not (need & ~accept).any(), bad & ~accept
+        value = int(weights[settled].sum()) if useful else 0
+        term = shape.spell(not partial) if value else None
         if term is not None:
-            found.append(_Ranked(make_atom(term, feature.paths), value, accept))
-    counted = (view.need if partial else view.bad) > 0
-    for ranked in _undominated(found, counted, partial):
-        yield MaskedAtom(ranked.atom, ranked.accept[feature.coded.codes])
+            found.append(_Ranked(make_atom(term, feature.paths), value, accept, settled[counted]))
+    sight = ground.sight(feature)
+    for ranked in _undominated(found):
+        yield Held((ranked.atom,), ranked.accept[sight.must], ranked.accept[sight.must_not])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Ranked:
-    """An atom, how many rows it rejects (or selects, on the other side), and its accepted values."""
+    """An atom, how many rows it settles (rejects; selects on the other side), its accepted values, and those among
+    the values that count that it settles."""
 
     atom: Atom
     value: int
     accept: Mask
+    settled: Mask
 
 
 def _shapes(view: View, budget: Budget, timezone: str | None) -> Iterator[Shape]:
@@ -138,38 +135,43 @@ def _shapes(view: View, budget: Budget, timezone: str | None) -> Iterator[Shape]
         yield from pattern_shapes(view, budget)
 
 
-def _undominated(found: list[_Ranked], counted: Mask, partial: bool) -> list[_Ranked]:
+def _undominated(found: list[_Ranked]) -> list[_Ranked]:
     """The atoms that no shorter one replaces on the values that count, those of most value for their size first."""
-    kept: list[tuple[Mask, _Ranked]] = []
-    for ranked in sorted(found, key=lambda r: (r.atom.size, -r.value)):
-        worth = (ranked.accept if partial else ~ranked.accept)[counted]
-        if not any((worth <= other).all() for other, _ in kept):
-            kept.append((worth, ranked))
+    if len(found) < 2:
+        return found
+    ranked = sorted(found, key=lambda r: (r.atom.size, -r.value))
+    gone = dominated(np.array([r.settled for r in ranked]))
     # Better than all that are shorter: these must stay; the others only where there is room.
     best = 0
     front: list[_Ranked] = []
     rest: list[_Ranked] = []
-    for _, ranked in kept:
-        (front if ranked.value > best else rest).append(ranked)
-        best = max(best, ranked.value)
+    for each, replaced in zip(ranked, gone.tolist(), strict=True):
+        if not replaced:
+            (front if each.value > best else rest).append(each)
+            best = max(best, each.value)
     rest.sort(key=lambda r: -r.value / r.atom.size)
     return [*front[-_PER_FEATURE:], *rest[: max(_PER_FEATURE - len(front), 0)]]
 
 
-def seed_masks(known: list[Feature], labels: Labels, limit: int) -> list[Mask]:
+def seed_masks(known: list[Feature], ground: Ground, limit: int) -> list[Mask]:
     """Parts of the rows to select that share a value, the most telling first (see `encoder.selection.search`)."""
-    must, seen = int(labels.must.sum()), set()
-    scored: list[tuple[float, int, Mask]] = []
+    seen: set[bytes] = set()
+    scored: list[tuple[float, int, Feature, int]] = []
     for feature in known:
-        view = View.of(feature, labels)
-        share = view.need / np.maximum(view.need + view.bad, 1)
-        for code in np.flatnonzero((view.need > 1) & (view.need < must)).tolist():
-            codes = feature.coded.codes
-            size = len(view.need) - 1
-            part = labels.must & (codes == (code if code < size else -1))
-            mark = part.tobytes()
-            if mark not in seen:
-                seen.add(mark)
-                scored.append((-float(share[code]) * float(np.sqrt(view.need[code])), len(scored), part))
-    scored.sort(key=lambda entry: entry[:2])
-    return [part for _, _, part in scored[:limit]]
+        view = ground.view(feature, ground.whole)
+        some = np.flatnonzero((view.need > 1) & (view.need < len(ground.must)))
+        telling = view.need[some] / (view.need[some] + view.bad[some]) * np.sqrt(view.need[some])
+        best = some[np.argsort(-telling, kind="stable")[:limit]]
+        scored += [
+            (float(score), len(scored) + at, feature, code)
+            for at, (score, code) in enumerate(zip(np.sort(-telling)[:limit].tolist(), best.tolist(), strict=True))
+        ]
+    parts: list[Mask] = []
+    for _, _, feature, code in sorted(scored, key=lambda entry: entry[:2]):
+        part = ground.sight(feature).must == (code if code < len(feature.coded.values) else -1)
+        if (mark := part.tobytes()) not in seen:
+            seen.add(mark)
+            parts.append(part)
+            if len(parts) == limit:
+                break
+    return parts

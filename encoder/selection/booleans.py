@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import permutations
 
 from emit.literal import identifier
-from emit.size import join
+from emit.size import length
 from emit.term import Part, Prec, Query, Ref, Source, Term, Whole, conjoin, disjoin, negate, op, separate
 
 _PAIRS = {
@@ -28,7 +28,7 @@ _MAX_TERMS = 6
 
 def measure(term: Term) -> int:
     """The bytes of `term` with columns by their plain names."""
-    return len(join(_texts(term.parts)).encode())
+    return length(_texts(term.parts))
 
 
 def after_where(term: Term) -> int:

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from emit.term import Term, ref
 from encoder.budget import Budget
 from encoder.frame import Coded, Codes, Frame, State
+from encoder.selection.booleans import measure
 from encoder.selection.grams import GramIndex, gram_index
 from encoder.selection.model import Path
+from encoder.selection.paths import join_cost
 from encoder.selection.scales import INTEGERS, MICROSECONDS, TEXTS, Scale, scale_of
 from scratch.catalog import Column, ForeignKey
 from stream.model import TableName
@@ -68,6 +70,16 @@ class Feature:
     def grams(self) -> GramIndex | None:
         """The parts of the values; None where they are too long, or not texts."""
         return gram_index(self.coded.values) if self.base in TEXTS else None
+
+    @cached_property
+    def nullable(self) -> bool:
+        """Whether it is NULL for some row."""
+        return bool((self.coded.codes < 0).any())
+
+    @cached_property
+    def least(self) -> int:
+        """The bytes of the term with its joins."""
+        return join_cost(self.paths) + measure(self.term)
 
     @property
     def paths(self) -> frozenset[Path]:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
@@ -26,11 +25,12 @@ from encoder.budget import Budget
 from encoder.frame import Frame, State
 from encoder.selection.atoms import all_features, atoms, seed_masks
 from encoder.selection.clauses import clauses
-from encoder.selection.covers import Ints, Listing, cheapest_cover
+from encoder.selection.covers import Covers, Ints, Listing
 from encoder.selection.features import MAX_DEPTH
+from encoder.selection.ground import AND, Ground, Held
 from encoder.selection.lower import lower
 from encoder.selection.model import Atom, Labels, Mask, MaskedAtom, Path, Selection
-from encoder.selection.paths import join_cost, step_cost, steps
+from encoder.selection.paths import step_cost, steps
 from encoder.selection.rowset import key_atom, key_bytes
 from solver.setcover import CoverSolution
 from stream.model import TableName
@@ -43,8 +43,8 @@ _SEEDS, _FIRST_SEEDS, _HOPE = 10, 6, 1.3
 _RESTS = 2
 # A term may be this many times as dear for its rows as the selection to beat.
 _FAIR = 2
-# Bytes of the words around terms and lists of keys.
-_AND, _OR, _NOT_IN, _IN = 4, 4, 7, 3
+# Bytes of the words around terms and lists of keys, that between conditions apart.
+_OR, _NOT_IN, _IN = 4, 7, 3
 # A selection this short is not worth a search for disjunctions.
 _SHORT = 24
 _ALTERNATIVES = 4
@@ -55,23 +55,6 @@ _SLACK = 6
 # The least that a second term of a disjunction adds.
 _LEAST_TERM = 8
 OWN, PARENTS = range(1), range(1, MAX_DEPTH + 1)
-
-
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """An atom, or a conjunction of several, with the labelled rows for which it holds."""
-
-    atoms: tuple[Atom, ...]
-    on_must: Mask
-    on_must_not: Mask
-
-    @property
-    def size(self) -> int:
-        return sum(atom.size for atom in self.atoms) + _AND * (len(self.atoms) - 1)
-
-    @property
-    def paths(self) -> frozenset[Path]:
-        return frozenset(path for atom in self.atoms for path in atom.paths)
 
 
 def find_selections(
@@ -97,14 +80,15 @@ def find_selections(
         return []
     if not labels.must_not.any():
         return [Selection(((),), 0)]
-    search = _Search(state, table, labels, budget, timezone, extra_atoms)
+    search = _Search(state, table, labels, budget, timezone)
+    search.look_beside(extra_atoms)
     literal = key_atom(search.frame, np.flatnonzero(labels.must).tolist(), True, timezone)
     if literal is not None:
         search.offer([((literal,),)])
     if search.leaves(_LEAST):
         search.offer(search.conjunctions())
     if further is not None and search.leaves(_LEAST_FURTHER):
-        search.extra = [*extra_atoms, *further(), *clauses(state, table, labels, budget, timezone)]
+        search.look_beside([*further(), *clauses(state, table, labels, budget, timezone)])
         search.offer(search.conjunctions())
     if named is not None and search.leaves(_LEAST_NAMED):
         search.offer([selection.terms for selection in named(search.bound)])
@@ -124,18 +108,21 @@ class _Search:
         labels: Labels,
         budget: Budget,
         timezone: str | None,
-        extra: Sequence[MaskedAtom],
     ) -> None:
         self.state = state
         self.table = table
         self.labels = labels
         self.budget = budget
         self.timezone = timezone
-        self.extra = extra
+        self.beside: list[Held] = []
         self.frame: Frame = state.frame(table)
-        self.must_rows = np.flatnonzero(labels.must)
-        self.must_not_rows = np.flatnonzero(labels.must_not)
+        self.ground = Ground(labels)
+        self.must_rows, self.must_not_rows = self.ground.must, self.ground.must_not
         self.found: list[Selection] = []
+
+    def look_beside(self, more: Iterable[MaskedAtom]) -> None:
+        """Take conditions of other families into account."""
+        self.beside += map(self.ground.held, more)
 
     def offer(self, found: Iterable[_Terms]) -> None:
         """Take selections with their measured sizes, the shortest first."""
@@ -160,13 +147,13 @@ class _Search:
 
     def conjunctions(self) -> list[_Terms]:
         """Conjunctions that hold for all rows to select, as selections of one term."""
-        return [(held,) for held, _ in self._conjunctions(self.labels.must, self.bound, exceptions=True)]
+        return [(held,) for held, _ in self._conjunctions(self.ground.whole, self.bound, exceptions=True)]
 
     def _conjunctions(
         self, part: Mask, bound: int | None, *, exceptions: bool
-    ) -> Iterator[tuple[tuple[Atom, ...], list[_Held]]]:
+    ) -> Iterator[tuple[tuple[Atom, ...], list[Held]]]:
         """Conjunctions that hold for all rows of `part`: first with own columns, then with all that may be shorter."""
-        useful = (m for m in self.extra if m.holds[part].all() and not m.holds[self.must_not_rows].all())
+        useful = (held for held in self.beside if held.on_must[part].all() and not held.on_must_not.all())
         pool = self._pool(chain(self._atoms(part, bound, OWN), useful), pure=False)
         covers = self._covers_of_others(pool, bound, exceptions)
         if covers:
@@ -182,16 +169,16 @@ class _Search:
             named = key_atom(self.frame, self.must_not_rows[list(cover.exceptions)].tolist(), False, self.timezone)
             yield (conjunction if named is None else (*conjunction, named)), chosen
 
-    def _atoms(self, part: Mask, bound: int | None, depths: range) -> Iterator[MaskedAtom]:
-        labels = Labels(part, self.labels.must_not)
-        return atoms(self.state, self.table, labels, self.budget, self.timezone, bound=bound, depths=depths)
+    def _atoms(self, part: Mask, bound: int | None, depths: range) -> Iterator[Held]:
+        where = (self.state, self.table, self.ground, part, self.budget, self.timezone)
+        return atoms(*where, bound=bound, depths=depths)
 
-    def _covers_of_others(self, pool: list[_Held], bound: int | None, exceptions: bool) -> list[CoverSolution]:
+    def _covers_of_others(self, pool: list[Held], bound: int | None, exceptions: bool) -> list[CoverSolution]:
         """Covers of the rows not to select by atoms that fail for them."""
         missed = np.array([~held.on_must_not for held in pool], dtype=np.bool_)
         missed = missed.reshape(len(pool), len(self.must_not_rows))
         listing = self._naming_others if exceptions else None
-        return self._cover(pool, missed, listing, bound, _AND)
+        return self._cover(pool, missed, listing, bound, AND)
 
     @cached_property
     def _naming_others(self) -> Listing | None:
@@ -207,49 +194,55 @@ class _Search:
 
     def _cover(
         self,
-        pool: list[_Held],
+        pool: list[Held],
         covered: NDArray[np.bool_],
         listing: Listing | None,
         bound: int | None,
         joiner: int,
     ) -> list[CoverSolution]:
         """The cheapest cover of the rows and, if a list may help, for each of its atoms the cheapest without it."""
-        limit = None if bound is None else bound + _SLACK
-        cover = partial(cheapest_cover, covered, listing=listing, joiner=joiner, limit=limit)
         groups: dict[Path, int] = {}
         needs = []
         for held in pool:
             closure = {step for path in held.paths for step in steps(path)}
             needs.append(frozenset(groups.setdefault(path, len(groups)) for path in sorted(closure, key=_by_name)))
-        cover = partial(cover, costs=[held.size for held in pool], needs=needs, charges=list(map(step_cost, groups)))
-        first = cover(banned=None)
+        covers = Covers(
+            covered,
+            costs=[held.size for held in pool],
+            needs=needs,
+            charges=list(map(step_cost, groups)),
+            listing=listing,
+            joiner=joiner,
+            limit=None if bound is None else bound + _SLACK,
+        )
+        first = covers.cheapest()
         if first is None:
             return []
         found = {first.atoms: first}
         for atom in first.atoms[:_ALTERNATIVES] if listing is not None else ():
-            if (other := cover(banned=atom)) is not None:
+            if (other := covers.cheapest(atom)) is not None:
                 found.setdefault(other.atoms, other)
         return sorted(found.values(), key=lambda solution: solution.cost)
 
-    def _pool(self, source: Iterable[MaskedAtom], *, pure: bool) -> list[_Held]:
+    def _pool(self, source: Iterable[Held], *, pure: bool) -> list[Held]:
         """The cheapest atom for every set of rows, the most useful ones for their size."""
-        best: dict[bytes, _Held] = {}
-        for masked in source:
-            held = _Held((masked.atom,), masked.holds[self.must_rows], masked.holds[self.must_not_rows])
+        best: dict[bytes, Held] = {}
+        for held in source:
             mark = np.packbits(held.on_must if pure else held.on_must_not).tobytes()
             known = best.get(mark)
-            if known is None or _price(held) < _price(known):
+            if known is None or (held.price, held.size) < (known.price, known.size):
                 best[mark] = held
-            if len(best) >= 4 * _MAX_ATOMS:
-                best = dict(sorted(best.items(), key=lambda item: _worth(item[1], pure))[: 2 * _MAX_ATOMS])
+        if len(best) <= _MAX_ATOMS:
+            return list(best.values())
         return sorted(best.values(), key=lambda held: _worth(held, pure))[:_MAX_ATOMS]
 
     # -- disjunctions
 
     def disjunctions(self) -> None:
         """Offers selections of several terms: first of single atoms, then of conjunctions too."""
-        near = atoms(self.state, self.table, self.labels, self.budget, self.timezone, partial=True, bound=self._room)
-        useful = (m for m in self.extra if not m.holds[self.must_not_rows].any() and m.holds[self.must_rows].any())
+        where = (self.state, self.table, self.ground, self.ground.whole, self.budget, self.timezone)
+        near = atoms(*where, partial=True, bound=self._room)
+        useful = (held for held in self.beside if not held.on_must_not.any() and held.on_must.any())
         terms = self._pool(chain(near, useful), pure=True)[:_MAX_TERMS]
         self.offer(self._disjoined(terms))
         if self.worthwhile and (seeded := list(self._seeded(self._rests(terms), self._room))):
@@ -265,7 +258,7 @@ class _Search:
         """Whether there is enough to win for a search for disjunctions."""
         return self.bound is None or self.bound > _SHORT
 
-    def _disjoined(self, terms: list[_Held]) -> Iterator[_Terms]:
+    def _disjoined(self, terms: list[Held]) -> Iterator[_Terms]:
         """Covers of the rows to select by `terms`."""
         covered = np.array([held.on_must for held in terms], dtype=np.bool_).reshape(len(terms), len(self.must_rows))
         for cover in self._cover(terms, covered, self._naming_wanted, self.bound, _OR):
@@ -277,22 +270,17 @@ class _Search:
     def _naming_wanted(self) -> Listing | None:
         return self._listing(self.must_rows, _IN)
 
-    def _rests(self, terms: list[_Held]) -> list[Mask]:
+    def _rests(self, terms: list[Held]) -> list[Mask]:
         """For the terms that give the most of the rows to select, the others."""
         some = [held for held in terms if not held.on_must.all()]
         most = sorted(some, key=lambda held: -int(held.on_must.sum()))[:_RESTS]
-        rests = []
-        for held in most:
-            rest = np.zeros(self.frame.size, dtype=np.bool_)
-            rest[self.must_rows[~held.on_must]] = True
-            rests.append(rest)
-        return [rest for rest in rests if rest.any()]
+        return [~held.on_must for held in most]
 
-    def _seeded(self, rests: list[Mask], room: int | None) -> Iterator[_Held]:
+    def _seeded(self, rests: list[Mask], room: int | None) -> Iterator[Held]:
         """Conjunctions for `rests`, and for parts of the rows that share a value."""
         known = all_features(self.state, self.table, self.budget, self.timezone)
         total, least = len(self.must_rows), None
-        for tried, part in enumerate([*rests, *seed_masks(known, self.labels, _SEEDS)]):
+        for tried, part in enumerate([*rests, *seed_masks(known, self.ground, _SEEDS)]):
             # Terms that are all too dear for the rows that they give will not add up to something short.
             if not self.budget.spend() or (
                 tried >= _FIRST_SEEDS and least is not None and room is not None and least > _HOPE * room
@@ -302,7 +290,7 @@ class _Search:
             for conjunction, chosen in self._conjunctions(part, share, exceptions=False):
                 on_must = np.logical_and.reduce([held.on_must for held in chosen])
                 nowhere = np.zeros(len(self.must_not_rows), dtype=np.bool_)
-                held = _Held(conjunction, on_must, nowhere)
+                held = Held(conjunction, on_must, nowhere)
                 worth = (held.size + _OR) * total / int(on_must.sum())
                 least = worth if least is None else min(least, worth)
                 yield held
@@ -321,15 +309,10 @@ def measure_selection(state: State, table: TableName, terms: _Terms) -> int:
     return min(sizes)
 
 
-def _price(held: _Held) -> tuple[int, int]:
-    """Size with the joins that the atom needs by itself, then without."""
-    return held.size + join_cost(held.paths), held.size
-
-
-def _worth(held: _Held, pure: bool) -> float:
+def _worth(held: Held, pure: bool) -> float:
     """Less is better: bytes a row that the atom settles, favouring those that settle many."""
     settled = int(held.on_must.sum()) if pure else int((~held.on_must_not).sum())
-    return (_price(held)[0] + _AND) / math.sqrt(settled)
+    return (held.price + AND) / math.sqrt(settled)
 
 
 def _by_name(path: Path) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class View:
     @classmethod
     def of(cls, feature: Feature, labels: Labels) -> View:
         codes, size = feature.coded.codes, len(feature.coded.values) + 1
-        return cls(feature, _count(codes[labels.must], size), _count(codes[labels.must_not], size))
+        return cls(feature, count(codes[labels.must], size), count(codes[labels.must_not], size))
 
     @cached_property
     def needed(self) -> NDArray[np.int64]:
@@ -72,5 +72,7 @@ class View:
         return View(self.feature, need, bad, True)
 
 
-def _count(codes: NDArray[np.int32], size: int) -> Counts:
-    return np.roll(np.bincount(codes + 1, minlength=size), -1)
+def count(codes: NDArray[np.int32], size: int) -> Counts:
+    """How often each code occurs; the last place is that of code -1."""
+    counted = np.bincount(codes + 1, minlength=size)
+    return np.append(counted[1:], counted[0])

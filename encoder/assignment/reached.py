@@ -1,0 +1,129 @@
+"""Values of the one related row that a condition leaves: the other end, the row with the same kind, the only child."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from emit.term import Term, cast, op, ref
+from encoder.assignment import text
+from encoder.assignment.basic import equal
+from encoder.assignment.filters import simple_conditions
+from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Input, Problem, short_type
+from encoder.assignment.relations import Member, Relation, far_relations, near_relations
+
+_COMPARED = INTEGERS | STRINGS | TIMES | {"uuid", "boolean"}
+_MAX_CONDITIONS = 40
+_MAX_WAYS = 6
+_MAX_INPUTS = 12
+# Related rows for each of which conditions are held against the row itself.
+_MAX_ROWS = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A condition under which every row of the sample has at most one related row: its place, -1 for none."""
+
+    condition: Term | None
+    members: tuple[Member, ...]
+    places: tuple[int, ...]
+
+
+def reached(problem: Problem) -> Iterator[Term]:
+    """A copy of a value of the one row, or a text made with such values."""
+    pieces: list[Input] = []
+    for relation in (*near_relations(problem), *far_relations(problem)):
+        members = [member for member in relation.every_member if _promising(problem, relation, member)]
+        for way in islice(_ways(problem, relation), _MAX_WAYS) if members else ():
+            for member in members:
+                item = _input(problem, relation, way, member)
+                if item is None:
+                    continue
+                if equal(problem, item):
+                    yield item.term
+                    if item.base != problem.base:
+                        yield cast(item.term, short_type(problem.base))
+                elif problem.base in STRINGS and _inside(problem, item):
+                    pieces.append(item)
+    if pieces:
+        pieces.sort(key=lambda item: item.cost)
+        yield from text.concatenated(problem.with_inputs(pieces[:_MAX_INPUTS]))
+
+
+def _promising(problem: Problem, relation: Relation, member: Member) -> bool:
+    """Whether every goal stands in, or is spelled with, the member's value in some related row."""
+    inside = problem.base in STRINGS and member.column.base in STRINGS | INTEGERS
+    if not inside and not _same_kind(problem.base, member.column.base):
+        return False
+    some = False
+    for new, group in zip(problem.new, relation.groups, strict=True):
+        values = {member.values[place] for place in group} - {None}
+        if new is not None and values:
+            some = some or any(value != "" for value in values)
+            if not any(value == new or (inside and value is not None and value in new) for value in values):
+                return problem.base in TIMES and member.column.base in TIMES
+        elif new is not None:
+            return False
+    return some
+
+
+def _same_kind(a: str, b: str) -> bool:
+    return a == b or any(a in kind and b in kind for kind in (STRINGS, INTEGERS | {"numeric"}, TIMES))
+
+
+def _inside(problem: Problem, item: Input) -> bool:
+    return any(item.texts) and all(
+        value is not None and new is not None and value in new
+        for value, new in zip(item.texts, problem.new, strict=True)
+    )
+
+
+def _input(problem: Problem, relation: Relation, way: _Way, member: Member) -> Input | None:
+    texts = tuple(member.values[place] if place >= 0 else None for place in way.places)
+    if not any(text is not None for text in texts):
+        return None
+    term = relation.scalar(member.term, (member, *way.members), way.condition)
+    return Input(term, member.column.base, member.column.kind, texts, problem.cost(term))
+
+
+def _ways(problem: Problem, relation: Relation) -> Iterator[_Way]:
+    if all(len(group) <= 1 for group in relation.groups):
+        yield _Way(None, (), tuple(group[0] if group else -1 for group in relation.groups))
+        return
+    if len(relation.flat) > _MAX_ROWS:
+        return
+    for item in problem.own:
+        for member in relation.every_member:
+            if item.base in _COMPARED and member.column.base == item.base and _likely(item, member):
+                yield from _beside(problem, relation, item, member)
+    for member, condition, keep in islice(simple_conditions(relation), _MAX_CONDITIONS):
+        places = _one_each(relation, keep)
+        if places is not None:
+            yield _Way(condition, (member,), places)
+
+
+def _likely(item: Input, member: Member) -> bool:
+    """Whether somebody would compare the two: columns of one name, or references."""
+    return item.is_key or item.term.parts[-1:] == (ref((), member.column.name).parts[-1],)
+
+
+def _beside(problem: Problem, relation: Relation, item: Input, member: Member) -> Iterator[_Way]:
+    """The related rows that have the same in a column as the row itself, or something else."""
+    for operator, same in (("=", True), ("<>", False)):
+        keep = [False] * len(relation.flat)
+        for own, group in zip(item.texts, relation.groups, strict=True):
+            for place in group:
+                value = member.values[place]
+                keep[place] = own is not None and value is not None and (own == value) == same
+        places = _one_each(relation, keep)
+        if places is not None:
+            yield _Way(op(member.term, operator, item.term), (member,), places)
+
+
+def _one_each(relation: Relation, keep: Sequence[bool]) -> tuple[int, ...] | None:
+    """The related row that is left for each row, if none has several and some have one."""
+    kept = [[place for place in group if keep[place]] for group in relation.groups]
+    if all(len(group) <= 1 for group in kept) and any(kept):
+        return tuple(group[0] if group else -1 for group in kept)
+    return None
