@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from emit.term import Part, Query, Term, call, in_query, negate, op, raw, ref, separate
 from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Floats, Input, Problem, quoted
-from encoder.assignment.relations import Member, Relation, relations
+from encoder.assignment.related import relations
+from encoder.assignment.relations import Member, Relation
 from encoder.literals import source_of
 
 _NUMERIC = INTEGERS | {"numeric"}
@@ -146,7 +147,7 @@ def picked_from(problem: Problem, relation: Relation) -> Iterator[Term]:
     for member in relation.members:
         if not _same_class(problem.base, member.column.base):
             continue
-        if member.column.base in STRINGS | TIMES:
+        if member.column.base in STRINGS | TIMES and holds_all(problem, relation, member):
             for name, function in EXTREMES:
                 if _gives(problem, member, [extreme(member, group, function) for group in relation.groups]):
                     yield relation.scalar(call(name, member.term), (member,))

@@ -56,6 +56,6 @@ FAMILIES: Tiers = (
     (50, (text.compositions, hashed.hashed, windows.ranked)),
     (50, (trees.branches, lookups.lookups)),
     (110, (filters.filtered, children.lists)),
-    (120, (filters.distant, reached.reached)),
     (70, (numeric.triples, numeric.related_pairs)),
+    (120, (filters.distant, reached.reached, reached.counted)),
 )

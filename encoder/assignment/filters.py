@@ -23,7 +23,8 @@ from encoder.assignment.children import (
 from encoder.assignment.conditions import on_input
 from encoder.assignment.decimals import Band
 from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Input, Problem
-from encoder.assignment.relations import Member, Relation, far_relations, relations
+from encoder.assignment.related import far_relations, relations
+from encoder.assignment.relations import Member, Relation
 
 _NUMERIC = INTEGERS | {"numeric"}
 _MAX_FILTER_VALUES = 6

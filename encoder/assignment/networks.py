@@ -5,26 +5,19 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import islice
 from typing import TypeAlias
 
 from emit.term import Prec, Term, call, cast, op, raw
 from encoder.assignment import numeric
+from encoder.assignment.addresses import NETWORKS, Address, address
 from encoder.assignment.problem import INTEGERS, Input, Problem
 from scratch.catalog import Column
 
-NETWORKS = frozenset({"inet", "cidr"})
 _OFFSET = Column("", "bigint", "bigint", "N", False, None, False, "", None)
 _PER_INPUT = 4
 
-Address: TypeAlias = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 Line: TypeAlias = tuple[Address | None, ...]
-
-
-@lru_cache(maxsize=50_000)
-def address(text: str) -> Address:
-    return ipaddress.ip_interface(text)
 
 
 def addresses(texts: Sequence[str | None]) -> Line:

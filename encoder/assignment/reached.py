@@ -1,4 +1,5 @@
-"""Values of the one related row that a condition leaves: the other end, the row with the same kind, the only child."""
+"""Values of the one related row that a condition leaves (the other end, the only child), and texts made with values of
+related rows."""
 
 from __future__ import annotations
 
@@ -6,12 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+import numpy as np
+
 from emit.term import Term, cast, op, ref
 from encoder.assignment import text
 from encoder.assignment.basic import equal
+from encoder.assignment.children import child_aggregates
 from encoder.assignment.filters import simple_conditions
 from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Input, Problem, short_type
-from encoder.assignment.relations import Member, Relation, far_relations, near_relations
+from encoder.assignment.related import far_relations, near_relations
+from encoder.assignment.relations import Member, Relation
 
 _COMPARED = INTEGERS | STRINGS | TIMES | {"uuid", "boolean"}
 _MAX_CONDITIONS = 40
@@ -19,6 +24,8 @@ _MAX_WAYS = 6
 _MAX_INPUTS = 12
 # Related rows for each of which conditions are held against the row itself.
 _MAX_ROWS = 6_000
+# Characters of a value that is part of a text.
+_LEAST_PIECE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +53,53 @@ def reached(problem: Problem) -> Iterator[Term]:
                         yield cast(item.term, short_type(problem.base))
                 elif problem.base in STRINGS and _inside(problem, item):
                     pieces.append(item)
+    yield from _concatenated(problem, pieces)
+
+
+def counted(problem: Problem) -> Iterator[Term]:
+    """A text made with counts, sums and extremes of related rows."""
+    if problem.base not in STRINGS or None in problem.new:
+        return
+    pieces: list[Input] = []
+    for item in child_aggregates(problem):
+        # What is cast to int is rounded.
+        numbers = np.sign(item.numbers) * np.floor(np.abs(item.numbers) + 0.5)
+        if np.isfinite(numbers).all() and len(np.unique(numbers)) > 1:
+            term = item.term if item.is_integer else cast(item.term, "int")
+            texts = tuple(str(int(number)) for number in numbers.tolist())
+            whole = Input(term, "bigint", "N", texts, problem.cost(term))
+            if _inside(problem, whole):
+                pieces.append(whole)
+    yield from _concatenated(problem, pieces)
+
+
+def _concatenated(problem: Problem, pieces: list[Input]) -> Iterator[Term]:
     if pieces:
         pieces.sort(key=lambda item: item.cost)
         yield from text.concatenated(problem.with_inputs(pieces[:_MAX_INPUTS]))
 
 
 def _promising(problem: Problem, relation: Relation, member: Member) -> bool:
-    """Whether every goal stands in, or is spelled with, the member's value in some related row."""
+    """Whether every goal stands in, or is spelled with, the member's value in some related row, and not the same value
+    everywhere."""
     inside = problem.base in STRINGS and member.column.base in STRINGS | INTEGERS
     if not inside and not _same_kind(problem.base, member.column.base):
         return False
-    some = False
+    times = problem.base in TIMES
+    seen: set[str] = set()
     for new, group in zip(problem.new, relation.groups, strict=True):
-        values = {member.values[place] for place in group} - {None}
-        if new is not None and values:
-            some = some or any(value != "" for value in values)
-            if not any(value == new or (inside and value is not None and value in new) for value in values):
-                return problem.base in TIMES and member.column.base in TIMES
-        elif new is not None:
+        if new is None or (not group and not times):
+            if new is not None:
+                return False
+            continue
+        for place in group:
+            value = member.value(place)
+            if value and (value == new or times or (inside and len(value) >= _LEAST_PIECE and value in new)):
+                seen.add(value)
+                break
+        else:
             return False
-    return some
+    return len(seen) > 1
 
 
 def _same_kind(a: str, b: str) -> bool:
@@ -80,7 +114,7 @@ def _inside(problem: Problem, item: Input) -> bool:
 
 
 def _input(problem: Problem, relation: Relation, way: _Way, member: Member) -> Input | None:
-    texts = tuple(member.values[place] if place >= 0 else None for place in way.places)
+    texts = tuple(member.value(place) if place >= 0 else None for place in way.places)
     if not any(text is not None for text in texts):
         return None
     term = relation.scalar(member.term, (member, *way.members), way.condition)
@@ -96,7 +130,7 @@ def _ways(problem: Problem, relation: Relation) -> Iterator[_Way]:
     for item in problem.own:
         for member in relation.every_member:
             if item.base in _COMPARED and member.column.base == item.base and _likely(item, member):
-                yield from _beside(problem, relation, item, member)
+                yield from _beside(relation, item, member)
     for member, condition, keep in islice(simple_conditions(relation), _MAX_CONDITIONS):
         places = _one_each(relation, keep)
         if places is not None:
@@ -105,25 +139,33 @@ def _ways(problem: Problem, relation: Relation) -> Iterator[_Way]:
 
 def _likely(item: Input, member: Member) -> bool:
     """Whether somebody would compare the two: columns of one name, or references."""
-    return item.is_key or item.term.parts[-1:] == (ref((), member.column.name).parts[-1],)
+    return (item.is_key and member.is_key) or item.term.parts[-1:] == (ref((), member.column.name).parts[-1],)
 
 
-def _beside(problem: Problem, relation: Relation, item: Input, member: Member) -> Iterator[_Way]:
+def _beside(relation: Relation, item: Input, member: Member) -> Iterator[_Way]:
     """The related rows that have the same in a column as the row itself, or something else."""
     for operator, same in (("=", True), ("<>", False)):
-        keep = [False] * len(relation.flat)
+        places: list[int] = []
         for own, group in zip(item.texts, relation.groups, strict=True):
-            for place in group:
-                value = member.values[place]
-                keep[place] = own is not None and value is not None and (own == value) == same
-        places = _one_each(relation, keep)
-        if places is not None:
-            yield _Way(op(member.term, operator, item.term), (member,), places)
+            kept = [
+                place
+                for place in group
+                if own is not None and (value := member.value(place)) is not None and (own == value) == same
+            ]
+            if len(kept) > 1:
+                break
+            places.append(kept[0] if kept else -1)
+        else:
+            if any(place >= 0 for place in places):
+                yield _Way(op(member.term, operator, item.term), (member,), tuple(places))
 
 
 def _one_each(relation: Relation, keep: Sequence[bool]) -> tuple[int, ...] | None:
     """The related row that is left for each row, if none has several and some have one."""
-    kept = [[place for place in group if keep[place]] for group in relation.groups]
-    if all(len(group) <= 1 for group in kept) and any(kept):
-        return tuple(group[0] if group else -1 for group in kept)
-    return None
+    places: list[int] = []
+    for group in relation.groups:
+        kept = [place for place in group if keep[place]]
+        if len(kept) > 1:
+            return None
+        places.append(kept[0] if kept else -1)
+    return tuple(places) if any(place >= 0 for place in places) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from emit.term import Prec, Term, call, cast, op, raw
+from emit.term import Prec, Query, Term, call, cast, op, raw
 from encoder.assignment.derived import json_fields
 from encoder.assignment.problem import STRINGS, Input, Problem, quoted, to_moment
 from encoder.assignment.text_concat import Constant, Step, concatenations
@@ -253,7 +253,7 @@ def _made_of(base: Piece, wanted: tuple[str, ...]) -> Iterator[Piece]:
     """`base` and what one or two functions make of it that stands in the first wanted text."""
     yield base
     head = base.values[0]
-    if head is None or None in base.values:
+    if head is None or None in base.values or any(isinstance(part, Query) for part in base.build().parts):
         return
     first = wanted[0]
     for step in (*WHOLE, *cuts(base.values, wanted), *(replacing(*pair) for pair in _SEPARATORS)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from emit.term import Part, Prec, Query, Ref, Source, Term, Update, conjoin, ref
+from emit.term import Part, Prec, Query, Ref, Source, Term, Update, conjoin, raw, ref
 
 _GROUPED = "grouped"
 _AGGREGATES = frozenset({"count", "sum", "max", "min", "avg", "string_agg", "array_agg", "bool_or", "bool_and"})
@@ -124,7 +124,7 @@ def _shape(query: Query) -> _Shape | None:
     if query.tail is not None or query.distinct or query.where is None or not _aggregates(query.select[0]):
         return None
     numbers = {source.key: (_GROUPED, place) for place, source in enumerate(query.sources)}
-    select, where = _rekeyed(query.select[0], numbers), _rekeyed(query.where, numbers).parts
+    select, where = _rekeyed(_counted(query.select[0]), numbers), _rekeyed(query.where, numbers).parts
     if "OR" in where or any(isinstance(part, Query) for part in (*select.parts, *where)):
         return None
     end = where.index("AND") if "AND" in where else len(where)
@@ -138,6 +138,11 @@ def _shape(query: Query) -> _Shape | None:
     sources = tuple(replace(source, key=numbers[source.key]) for source in query.sources)
     condition = Term(rest, query.where.prec) if rest else None
     return select, sources, _side(sides[0]), _side(sides[1]), condition
+
+
+def _counted(term: Term) -> Term:
+    """count(*) in one spelling."""
+    return raw("count(*)") if "".join(str(part) for part in term.parts) == "count(*)" else term
 
 
 def _rekeyed(term: Term, keys: Mapping[Hashable, Hashable]) -> Term:
