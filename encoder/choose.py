@@ -7,10 +7,13 @@ from typing import TypeAlias
 
 from encoder.budget import Budget
 from encoder.context import Context
+from encoder.frame import State
 from encoder.rowset import row_set_selections
 from encoder.selection import children, groups, relatives, trees
+from encoder.selection.features import look
 from encoder.selection.lower import Where, lower
 from encoder.selection.model import Labels, MaskedAtom, Path, Selection
+from encoder.selection.priors import Prior, recall, remember
 from encoder.selection.search import find_selections
 from stream.model import TableName
 
@@ -21,12 +24,16 @@ _FAMILIES: tuple[_Family, ...] = (children.atoms, groups.atoms, trees.atoms, rel
 # Counted work by default: cells for each further family, thousands of cells for the search itself.
 _FAMILY_CELLS = 10_000_000
 _SEARCH_UNITS = 20_000
+# The share of a family's cells that a search for a part of the rows gets.
+_PART = 0.3
+# Where less than this is left of the transaction's work, parts of the rows are not searched for by themselves.
+_PLENTY = 0.3
 # Rough seconds of one search that ends at once, of each row of the table, of a cell and of a unit of the search.
-_SELECT, _SELECT_ROW, _CELL, _UNIT = 0.1, 1e-5, 2e-8, 6e-5
+_SELECT, _SELECT_ROW, _CELL, _UNIT = 0.1, 1e-6, 3e-8, 6.5e-5
 # Units of a glance.
 _GLANCE = 300
 # Atoms that compact row sets are tried beside.
-_WITHIN = 4
+_WITHIN = 2
 
 
 def select(context: Context, table: TableName, labels: Labels, *, share: float = 1.0, keep: int = 8) -> list[Selection]:
@@ -37,17 +44,26 @@ def select(context: Context, table: TableName, labels: Labels, *, share: float =
 
 def _select(context: Context, table: TableName, labels: Labels, share: float) -> list[Selection]:
     state, zone = context.state, context.timezone
+    prior = recall(state, table, labels)
+    if prior.changed is not None and not _above(state, table) & prior.changed:
+        return _again(context, table, labels, prior, share)
     rows = state.frame(table).size
     worth = context.meter.spend(share * (_SELECT + rows * _SELECT_ROW))
     extra: list[MaskedAtom] = []
 
-    def further() -> list[MaskedAtom]:
+    def further(asked: Labels, bound: int | None) -> list[MaskedAtom]:
+        found: list[MaskedAtom] = []
+        if asked is not labels and context.meter.left < _PLENTY:
+            return found
+        part = share if asked is labels else share * _PART
         for family in _FAMILIES:
-            cells = Budget(int(context.effort.units(_FAMILY_CELLS) * share), context.lab.deadline)
+            cells = Budget(int(context.effort.units(_FAMILY_CELLS) * part), context.lab.deadline)
             granted = cells.left
-            extra.extend(family(state, table, labels, cells, zone))
+            found.extend(family(state, table, asked, cells, zone, partial=True, bound=bound))
             context.meter.account(granted, cells, _CELL)
-        return extra
+        if asked is labels:
+            extra.extend(found)
+        return found
 
     def named(bound: int | None) -> list[Selection]:
         beside = sorted((a for a in extra if a.holds[labels.must].all()), key=lambda a: a.atom.size)[:_WITHIN]
@@ -60,9 +76,37 @@ def _select(context: Context, table: TableName, labels: Labels, share: float) ->
         )
     budget = Budget(int(context.effort.units(_SEARCH_UNITS) * share), context.lab.deadline)
     granted = budget.left
-    found = find_selections(state, table, labels, budget=budget, timezone=zone, further=further, named=named)
+    found = find_selections(
+        state, table, labels, budget=budget, timezone=zone, further=further, named=named, known=prior.found
+    )
+    remember(state, table, labels, found)
     # Searches differ widely: what this one really took is charged when it is known.
     context.meter.account(granted, budget, _UNIT)
+    return found
+
+
+def _above(state: State, table: TableName) -> set[TableName]:
+    """The tables of the rows above."""
+    return {frame.table.name for frame in look(state, table, Budget(0)).frames}
+
+
+def _again(context: Context, table: TableName, labels: Labels, prior: Prior, share: float) -> list[Selection]:
+    """What was found before for these labels, and what the tables that have changed since say of the rows."""
+    assert prior.changed is not None
+    state, zone = context.state, context.timezone
+    cells = Budget(int(context.effort.units(_FAMILY_CELLS) * share), context.lab.deadline)
+    budget = Budget(int(context.effort.units(_SEARCH_UNITS) * share), context.lab.deadline)
+    all_cells, all_units = cells.left, budget.left
+    bound = prior.found[0].size if prior.found else None
+    news = list(children.atoms(state, table, labels, cells, zone, bound=bound, among=prior.changed))
+    if not news and prior.found:
+        found = prior.found
+    else:
+        found = find_selections(
+            state, table, labels, budget=budget, timezone=zone, extra_atoms=news, known=prior.found, simple=True
+        )
+    context.meter.account(all_cells, cells, _CELL)
+    context.meter.account(all_units, budget, _UNIT)
     return found
 
 

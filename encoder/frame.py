@@ -7,7 +7,7 @@ order of its type, so that comparing codes is comparing values.  NULL is code -1
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -67,6 +67,8 @@ class Frame:
         self._texts: dict[str, list[Value]] = {}
         self._coded: dict[str, Coded] = {}
         self._numbers: dict[str, Floats] = {}
+        # What searches made of the rows, to go with them.
+        self.made: dict[Hashable, Any] = {}
         self.size = int(rows(state.session, f"SELECT count(*) FROM {table_sql(table.name)}")[0][0] or 0)
 
     def texts(self, column: str) -> list[Value]:
@@ -164,6 +166,11 @@ class State:
             self.memo[key] = search()
         found: _Found = self.memo[key]
         return found
+
+    @property
+    def frames(self) -> Mapping[TableName, Frame]:
+        """The frames read so far."""
+        return self._frames
 
     def frame(self, table: TableName) -> Frame:
         if table not in self._frames:

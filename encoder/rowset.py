@@ -25,6 +25,8 @@ from encoder.selection.spelling import make_atom
 _INTEGERS = frozenset({"smallint", "integer", "bigint"})
 _LARGEST = 2**53
 _AND = 4
+# No list of keys is shorter.
+_LEAST = 12
 
 
 def row_set_atoms(
@@ -78,6 +80,8 @@ def row_set_selections(
         if not rest.must_not.any():
             found.append(Selection(((masked.atom,),), masked.atom.size))
         left = None if bound is None else bound - masked.atom.size - _AND
+        if left is not None and left < _LEAST:
+            continue
         for atom in row_set_atoms(frame, rest, timezone, keep=2, bound=left):
             found.append(Selection(((masked.atom, atom),), masked.atom.size + _AND + atom.size))
     return sorted(found, key=lambda selection: selection.size)[:keep]

@@ -38,6 +38,7 @@ _EXACT = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}
 _GREEDY_STARTS = 4
 _VECTOR_WORK = 1 << 17  # matrix entries that one unit of budget reads once
 _PRODUCT_WORK = 1 << 18  # multiplications of a matrix product that one unit of budget pays
+_PAIR_WORK = 64  # what looking at one pair costs beside, in multiplications
 _CHUNK = 1 << 20  # entries of the intermediate matrices when pairs are tried
 
 
@@ -436,7 +437,7 @@ class _Search:
         step = max(1, _CHUNK // max(part.matrix.shape))
         for start in range(0, len(heads), step):
             some = heads[start : start + step]
-            self.budget -= len(some) * part.matrix.size // _PRODUCT_WORK
+            self.budget -= len(some) * (part.matrix.size + _PAIR_WORK * len(part.atoms)) // _PRODUCT_WORK
             both = ((1 - part.matrix[some]) * part.listing @ part.matrix.T).astype(np.int64)
             both += gain[some][:, None]
             shared = (unpaid[some] @ part.membership.T).astype(np.int64)

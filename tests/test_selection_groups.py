@@ -50,6 +50,7 @@ _PLANTED = [
     "id IN(SELECT id FROM(SELECT id,rank()OVER(ORDER BY at)r FROM rev)x WHERE r%10=0)",
     "(SELECT count(*)FROM rev WHERE page_id=t.page_id AND at<t.at)>2",
     "at=(SELECT max(at)FROM rev)",
+    "at NOT IN(SELECT max(at)FROM rev GROUP BY page_id,lang)",
 ]
 
 

@@ -115,7 +115,7 @@ PARENTS = [
 def test_clauses(bed: Bed, where: str) -> None:
     labels = bed.labels(ITEM, where)
     budget = Budget(100_000)
-    found = find_selections(bed.state, ITEM, labels, budget=budget, timezone="UTC", further=list)
+    found = find_selections(bed.state, ITEM, labels, budget=budget, timezone="UTC", further=lambda labels, bound: [])
     best = bed.statements(ITEM, found[0])[0]
     assert bed.deleted(ITEM, best) == bed.keys(ITEM, where)
     assert size(best) <= size(f"DELETE FROM item {where}"), best

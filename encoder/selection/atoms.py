@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from encoder.budget import Budget
 from encoder.frame import State
 from encoder.selection.derive import derived
-from encoder.selection.features import MAX_DEPTH, Feature, features
+from encoder.selection.features import MAX_DEPTH, Feature, look
 from encoder.selection.ground import Ground, Held
 from encoder.selection.model import Atom, Mask
-from encoder.selection.pairs import Couple, couples, distances
+from encoder.selection.pairs import Couple, Numeric, couples, distances, numeric
 from encoder.selection.patterns import pattern_shapes
+from encoder.selection.ratios import ratios
+from encoder.selection.scales import NUMBERS
 from encoder.selection.shapes import is_text, shapes
 from encoder.selection.spelling import make_atom
 from encoder.selection.view import Shape, View
@@ -43,13 +44,14 @@ def atoms(
     partial: bool = False,
     bound: int | None = None,
     depths: range = EVERY_DEPTH,
+    least: int = 1,
 ) -> Iterator[Held]:
     """Conditions on the columns of the row and of its parents.
 
     Every atom holds for all rows of `part` and fails for some that must not be selected; with `partial` it holds
     for some of `part` and for none that must not.  Atoms that with their joins could not stay below `bound` bytes
-    are left out, and those about rows whose distance is not among `depths` (0 is the row itself).  A unit of the
-    budget is about a thousand cells.
+    are left out, those about rows whose distance is not among `depths` (0 is the row itself), and columns that tell
+    less than `least` rows apart.  A unit of the budget is about a thousand cells.
     """
     known = all_features(state, table, budget, timezone)
     rows = len(ground.must) + len(ground.must_not)
@@ -58,49 +60,68 @@ def atoms(
             continue
         if bound is not None and feature.least + _LEAST >= bound:
             continue
-        if not budget.spend(_FEATURE + rows // 1000):
+        if not budget.spend(rows // 1000):
             return
-        yield from feature_atoms(feature, ground, part, budget, timezone, partial)
-    for couple in _pairs(known):
+        view = ground.view(feature, part)
+        one, other = (view.need, view.bad) if partial else (view.bad, view.need)
+        if int(one[other == 0].sum()) >= least:
+            yield from feature_atoms(view, ground, budget, timezone, partial)
+    for couple in _pairs(state, table, budget):
         if max(map(len, couple.paths), default=0) not in depths:
             continue
         if bound is not None and couple.least >= bound:
             continue
         yield from couple.atoms(ground, part, partial)
-
-
-_features: WeakKeyDictionary[Feature, tuple[list[Feature], dict[str | None, list[Feature]]]] = WeakKeyDictionary()
-_known_pairs: WeakKeyDictionary[Feature, list[Couple]] = WeakKeyDictionary()
+    if not partial and 0 in depths and part is ground.whole:
+        yield from ratios(_amounts(state, table, budget), ground, bound)
 
 
 def all_features(state: State, table: TableName, budget: Budget, timezone: str | None) -> list[Feature]:
     """Columns, what is computed of them, and distances; remembered with the features that they come from."""
-    plain = features(state, table, budget)
-    if not plain:
-        return []
-    _, cached = _features.setdefault(plain[0], (plain, {}))
-    if timezone not in cached:
+    known = look(state, table, budget)
+    if ("all", timezone) not in known.made:
+        plain = known.features
         more = [made for feature in plain if len(feature.path) <= _DERIVED_DEPTH for made in derived(feature, timezone)]
-        more.extend(distances(plain))
-        cached[timezone] = more
-    return [*plain, *cached[timezone]]
+        known.made["all", timezone] = [*plain, *more, *distances(plain)]
+    found: list[Feature] = known.made["all", timezone]
+    return found
 
 
-def _pairs(known: list[Feature]) -> list[Couple]:
-    if not known:
-        return []
-    if known[0] not in _known_pairs:
-        _known_pairs[known[0]] = couples(known)
-    return _known_pairs[known[0]]
+def _pairs(state: State, table: TableName, budget: Budget) -> list[Couple]:
+    known = look(state, table, budget)
+    if "couples" not in known.made:
+        known.made["couples"] = couples(known.features)
+    found: list[Couple] = known.made["couples"]
+    return found
 
 
-def feature_atoms(
-    feature: Feature, ground: Ground, part: Mask, budget: Budget, timezone: str | None, partial: bool
-) -> Iterator[Held]:
+def _amounts(state: State, table: TableName, budget: Budget) -> list[Numeric]:
+    known = look(state, table, budget)
+    if "amounts" not in known.made:
+        columns = (each for each in known.features if each.column is not None and not each.path)
+        numbers = (numeric(each) for each in columns if each.base in NUMBERS)
+        known.made["amounts"] = [found for found in numbers if found is not None and found.amount]
+    found: list[Numeric] = known.made["amounts"]
+    return found
+
+
+def feature_atoms(view: View, ground: Ground, budget: Budget, timezone: str | None, partial: bool) -> list[Held]:
     """The atoms of one feature, see `atoms`."""
-    view = ground.view(feature, part)
-    found: list[_Ranked] = []
-    need, bad = view.need > 0, view.bad > 0
+    need = view.need > 0
+    asked = (view.feature, np.packbits(need).tobytes(), partial)
+    # Parts of the rows have often the same values in a column, and then the same conditions.
+    if asked not in ground.found:
+        sight = ground.sight(view.feature)
+        ground.found[asked] = [
+            Held((ranked.atom,), ranked.accept[sight.must], ranked.accept[sight.must_not])
+            for ranked in _undominated(list(_useful(view, need, budget, timezone, partial)))
+        ]
+        budget.spend(_FEATURE)
+    return ground.found[asked]
+
+
+def _useful(view: View, need: Mask, budget: Budget, timezone: str | None, partial: bool) -> Iterator[_Ranked]:
+    bad = view.bad > 0
     counted = need if partial else bad
     weights = view.need if partial else view.bad
     for shape in _shapes(view.swapped() if partial else view, budget, timezone):
@@ -112,10 +133,7 @@ def feature_atoms(
         value = int(weights[settled].sum()) if useful else 0
         term = shape.spell(not partial) if value else None
         if term is not None:
-            found.append(_Ranked(make_atom(term, feature.paths), value, accept, settled[counted]))
-    sight = ground.sight(feature)
-    for ranked in _undominated(found):
-        yield Held((ranked.atom,), ranked.accept[sight.must], ranked.accept[sight.must_not])
+            yield _Ranked(make_atom(term, view.feature.paths), value, accept, settled[counted])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

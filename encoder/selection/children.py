@@ -36,19 +36,22 @@ def atoms(
     timezone: str | None,
     *,
     partial: bool = False,
+    bound: int | None = None,
+    among: frozenset[TableName] | None = None,
 ) -> Iterator[MaskedAtom]:
-    """Atoms on other tables' rows; see encoder.selection.masks.Offers for which are taken."""
-    offers = Offers(state.catalog[table], labels, budget, partial=partial, share=_SHARE)
+    """Atoms on other tables' rows, those `among` only; see encoder.selection.masks.Offers for which are taken."""
+    offers = Offers(state.catalog[table], labels, budget, partial=partial, share=_SHARE, bound=bound)
     children = _children(state, table)
-    search(state, _by_size(state, table, children), offers, budget, timezone, depth=1)
+    search(state, _by_size(state, table, children, among), offers, budget, timezone, depth=1)
     relations = [link for link in _relations(state, table) if link not in children]
-    search(state, _by_size(state, table, relations), offers, budget, timezone, depth=0)
+    search(state, _by_size(state, table, relations, among), offers, budget, timezone, depth=0)
     yield from offers
 
 
-def _by_size(state: State, table: TableName, links: Iterable[Link]) -> list[Link]:
+def _by_size(state: State, table: TableName, links: Iterable[Link], among: frozenset[TableName] | None) -> list[Link]:
     """Small tables first: they cost least, so that the most links are seen before the budget ends."""
-    sized = ((state.frame(link.other).size, link.other, link.own, link.columns) for link in links)
+    asked = (link for link in links if among is None or link.other in among)
+    sized = ((state.frame(link.other).size, link.other, link.own, link.columns) for link in asked)
     return [Link(table, own, other, columns) for _, other, own, columns in sorted(set(sized))]
 
 

@@ -21,7 +21,7 @@ _DIRECT, _DIRECT_WITH_LIST = 800, 2_000
 _SAMPLE = 500
 _ADDED = 200
 _ROUNDS = 8
-_NODES, _NODES_WITH_LIST = 1_000, 100
+_NODES, _NODES_WITH_LIST = 300, 100
 _MAX_ATOMS, _MAX_ATOMS_WITH_LIST = 6, 3
 # Atoms that are tried beside a list: those that save most of it for their size.
 _BESIDE_LIST = 240
@@ -67,27 +67,26 @@ class Covers:
             weights = np.bincount(self.kind, weights=listing.prices, minlength=self.matrix.shape[1])
             self.prices: Ints = weights.astype(np.int64)
 
-    def cheapest(self, banned: int | None = None) -> CoverSolution | None:
-        """The cheapest cover without the atom `banned`; None for none below the limit.
+    def cheapest(self, banned: int | None = None, limit: int | None = None) -> CoverSolution | None:
+        """The cheapest cover without the atom `banned`; None for none below the limit, or below this `limit`.
 
         On many rows the cost of those that are listed is an estimate while the search runs, so that a cover with a
         list need not be the cheapest; it is a cover, and its cost is right.
         """
         usable = np.flatnonzero(np.arange(len(self.costs)) != banned)
-        found = self._complete(usable)
-        limit = self.limit if found is None else found.cost
-        if self.listing is not None and (listed := self._listed(usable, self.listing, limit)) is not None:
-            found = listed
-        return found
+        limit = min((each for each in (limit, self.limit) if each is not None), default=None)
+        # A cover with a list is found sooner, and bounds the search for one without.
+        listed = None if self.listing is None else self._listed(usable, self.listing, limit)
+        return self._complete(usable, limit if listed is None else listed.cost) or listed
 
-    def _complete(self, usable: Ints) -> CoverSolution | None:
+    def _complete(self, usable: Ints, limit: int | None) -> CoverSolution | None:
         """The cheapest cover that leaves no row open."""
         kinds = self.matrix.shape[1]
         if not self.matrix[usable].any(axis=0).all():
             return None
         chosen = np.arange(kinds) if kinds <= _DIRECT else _sample(kinds)
-        for _ in range(_ROUNDS):
-            found = self._solve(usable, chosen, None, 0, self.limit)
+        for turn in range(_ROUNDS):
+            found = self._solve(usable, chosen, None, 0, limit, _NODES // (1 + turn))
             if found is None:
                 return None
             missed = self._missed(found.atoms)
@@ -107,7 +106,9 @@ class Covers:
         direct = kinds <= _DIRECT_WITH_LIST
         chosen = np.arange(kinds) if direct else _sample(kinds, 2)
         scale = -(-kinds // max(len(chosen), 1))
-        found = self._solve(usable, chosen, self.prices[chosen] * scale, listing.base, limit if direct else None)
+        found = self._solve(
+            usable, chosen, self.prices[chosen] * scale, listing.base, limit if direct else None, _NODES_WITH_LIST
+        )
         if found is None:
             return None
         missed = self._missed(found.atoms)
@@ -129,7 +130,7 @@ class Covers:
         return spare > 0 and most >= int(self.prices.sum()) - spare
 
     def _solve(
-        self, usable: Ints, chosen: Ints, prices: Ints | None, base: int, limit: int | None
+        self, usable: Ints, chosen: Ints, prices: Ints | None, base: int, limit: int | None, nodes: int
     ) -> CoverSolution | None:
         found = best_covers(
             self.matrix[np.ix_(usable, chosen)],
@@ -141,7 +142,7 @@ class Covers:
             joiner_cost=self.joiner,
             keep=1,
             max_atoms=_MAX_ATOMS if prices is None else _MAX_ATOMS_WITH_LIST,
-            budget=_NODES if prices is None else _NODES_WITH_LIST,
+            budget=nodes,
             limit=limit,
         )
         if not found:

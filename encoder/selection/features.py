@@ -7,10 +7,10 @@ foreign keys are gathered here, nearest first; `encoder.selection.derive` adds w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,36 +105,26 @@ class Reach:
 
 
 @dataclass
-class _Known:
+class Known:
+    """What was gathered of a table, as long as the `frames` that it was read from are current.  `made` is what others
+    made of it."""
+
     frames: list[Frame]
     reaches: list[Reach]
     features: list[Feature]
+    made: dict[Hashable, Any] = field(default_factory=dict)
 
 
-_known: WeakKeyDictionary[Frame, _Known] = WeakKeyDictionary()
-
-
-def features(state: State, table: TableName, budget: Budget) -> list[Feature]:
-    """The columns of the row and of its parents up to depth three, nearest and smallest first.
-
-    They are remembered as long as the frames that they were read from are current.
-    """
-    return _look(state, table, budget).features
-
-
-def reaches(state: State, table: TableName, budget: Budget) -> list[Reach]:
-    """The row itself and all parents up to depth three, breadth first, each set of rows once."""
-    return _look(state, table, budget).reaches
-
-
-def _look(state: State, table: TableName, budget: Budget) -> _Known:
+def look(state: State, table: TableName, budget: Budget) -> Known:
+    """The columns of the row and of its parents up to depth three, nearest and smallest first, with the ways to them,
+    breadth first, each set of rows once."""
     frame = state.frame(table)
-    known = _known.get(frame)
+    known: Known | None = frame.made.get(Known)
     if known is None or any(state.frame(f.table.name) is not f for f in known.frames):
         found = list(_reaches(state, frame))
-        known = _Known([reach.frame for reach in found], found, list(_gather(found, frame.size)))
-        _known[frame] = known
-    budget.spend(len(known.features))
+        known = Known([reach.frame for reach in found], found, list(_gather(found, frame.size)))
+        frame.made[Known] = known
+        budget.spend(len(known.features) * (1 + frame.size // 1000))
     return known
 
 

@@ -66,6 +66,8 @@ class Ground:
         self._sights: dict[Feature, Sight] = {}
         self._gathered: dict[tuple[int, bool], Floats] = {}
         self._kept: list[Floats] = []
+        # The atoms of a feature for which some of its values are to be selected.
+        self.found: dict[tuple[Feature, bytes, bool], list[Held]] = {}
 
     @cached_property
     def whole(self) -> Mask:

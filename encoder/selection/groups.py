@@ -13,6 +13,7 @@ from functools import partial as bind
 
 import numpy as np
 
+from emit.literal import table_name
 from emit.term import Part, Query, Source, Term, call, in_query, op, raw, ref, separate, subquery
 from encoder.budget import Budget
 from encoder.frame import Floats, Frame, State
@@ -38,12 +39,13 @@ def atoms(
     timezone: str | None,
     *,
     partial: bool = False,
+    bound: int | None = None,
 ) -> Iterator[MaskedAtom]:
     """Atoms on ranks and duplicates; see encoder.selection.masks.Offers for which are taken."""
     frame = state.frame(table)
     # A row that a query is to name needs a key.
     if frame.table.row_key and frame.size > 1:
-        offers = Offers(frame.table, labels, budget, partial=partial, share=_SHARE)
+        offers = Offers(frame.table, labels, budget, partial=partial, share=_SHARE, bound=bound)
         duplicates(frame, offers, budget)
         _Ranks(frame, offers, budget).search(subsets(frame, labels, timezone))
         yield from offers
@@ -61,14 +63,28 @@ class _Ranks:
 
     def search(self, narrowed: list[Subset]) -> None:
         groupings, orderings = all_groups(self.frame), orders(self.frame)
+        windows = self._window_size < self.offers.bound
         for subset in narrowed:
             for groups in groupings:
                 for order in orderings:
+                    # Where a window would be too long, what is shorter asks for one column.
+                    if not windows and groups.terms and len(order.names) > 1:
+                        continue
                     # Sorting is the price.
                     if not self.budget.spend(8 * self.frame.size):
                         return
                     if not set(order.names) & set(groups.names):
                         self._rank(subset, groups, order)
+
+    @property
+    def _window_size(self) -> int:
+        """About the bytes of the shortest condition on a rank in groups."""
+        names = 2 * sum(map(len, self.names))
+        return (
+            len("IN(SELECT FROM(SELECT ,rank()OVER(PARTITION BY a ORDER BY b)r FROM )x WHERE r<2)")
+            + names
+            + len(table_name(*self.frame.table.name))
+        )
 
     def _rank(self, subset: Subset, groups: Groups, order: Order) -> None:
         ascending, descending = ranks(subset.holds, groups.codes, order.codes)
@@ -123,6 +139,22 @@ class _Ranks:
             query = Query((*groups.terms, least), (self.source,), subset.where, tail)
             own = columns_of((), (*groups.names, *order.names))
             self.offers.offer(first & groups.known & order.known, lambda: in_query(own, query))
+            self._extremes(groups, order, first, least)
+        elif not groups.terms and (order.known.all() or not last):
+            value = subquery(Query((least,), (self.source,), subset.where))
+            self.offers.offer(first & order.known, lambda: op(columns_of((), order.names), "=", value))
+
+    def _extremes(self, groups: Groups, order: Order, first: Mask, least: Term) -> None:
+        """Whether the value is the least or greatest of some group."""
+        if not order.known.all():
+            return
+        extreme = np.zeros(int(order.codes.max()) + 1, dtype=np.bool_)
+        extreme[order.codes[first]] = True
+        inside = extreme[order.codes]
+        query = Query((least,), (self.source,), None, _group_by(groups))
+        own = columns_of((), order.names)
+        self.offers.offer(inside, lambda: in_query(own, query))
+        self.offers.offer(~inside, lambda: in_query(own, query, False))
 
     def _before(self, subset: Subset, groups: Groups, order: Order, values: Floats, last: bool) -> None:
         """`(SELECT count(*)FROM t WHERE g=x.g AND o<x.o)>2`: as many come before."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from emit.literal import table_name
 from emit.term import Source, Term, in_query, op, ref
 from encoder.budget import Budget
 from encoder.frame import State
 from encoder.selection.aggregates import Aggregates, Measures
+from encoder.selection.booleans import measure
 from encoder.selection.existence import Existence, Pairs
 from encoder.selection.links import (
     UNCOMPARABLE,
@@ -39,7 +41,10 @@ class _Way:
     def columns(self, found: Iterable[Feature]) -> list[Feature] | None:
         """Conditions on and aggregates of these columns; None where the budget has ended."""
         seen: list[Feature] = []
+        room = self.existence.offers.bound - _least(self.joined.link)
         for feature in found:
+            if feature.sources and _join_size(feature.sources, feature.joins) >= room:
+                continue
             if not self.existence.budget.spend(2 * Pairs.COST * self.joined.others.size + _OVERHEAD):
                 return None
             seen.append(feature)
@@ -86,6 +91,8 @@ def _ways(state: State, links: Iterable[Link], offers: Offers, budget: Budget, t
         size = state.frame(link.other).size
         if not size:
             continue
+        if _least(link) >= offers.bound:
+            continue
         if not budget.spend(state.frame(link.table).size + size + _OVERHEAD):
             return
         joined = Joined(state, link)
@@ -102,6 +109,17 @@ def _ways(state: State, links: Iterable[Link], offers: Offers, budget: Budget, t
         if way.promising and (found := way.columns(columns(joined))) is not None:
             way.aggregates.products(found)
         yield way
+
+
+def _least(link: Link) -> int:
+    """About the bytes of the shortest condition along a link, `EXISTS(SELECT FROM other WHERE a=b)` or with IN."""
+    names = sum(map(len, link.own)) + sum(map(len, link.columns))
+    return len("EXISTS(SELECTFROM WHERE =)") + len(table_name(*link.other)) + names
+
+
+def _join_size(sources: tuple[Source, ...], joins: tuple[Term, ...]) -> int:
+    """The bytes that bringing in the sources adds to a query at least."""
+    return sum(1 + len(str(source.text)) for source in sources) + sum(map(measure, joins))
 
 
 def _grandchildren(state: State, joined: Joined, budget: Budget) -> Iterable[Condition]:
@@ -134,13 +152,15 @@ def _below(state: State, joined: Joined, offers: Offers, budget: Budget, timezon
     """Conditions on the rows that refer to linked rows."""
     for key in state.catalog.referenced_by.get(joined.link.other, ()):
         below = state.frame(key.table)
+        child, joins = _child(state, joined.link, key)
+        if _least(joined.link) + _join_size((child,), joins) >= offers.bound:
+            continue
         if not below.size or not budget.spend(below.size + joined.others.size + _OVERHEAD):
             continue
         deeper = Deeper(joined, below, key)
         existence = Existence(deeper, offers, budget, timezone)
         if not any(side.reached(deeper.counts > 0) for side in existence.sides):
             continue
-        child, joins = _child(state, joined.link, key)
         for column in below.table.columns:
             coded = below.coded(column.name)
             if column.base in UNCOMPARABLE or column.name in key.columns or is_constant(coded):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -22,10 +23,13 @@ class Offers:
     """The atoms found so far for one search: of several that agree on every labelled row the shortest.
 
     An offer is taken when it holds for every must row and fails on one in `share` must_not rows; with `partial` also
-    when it holds for a must row and for no must_not row.
+    when it holds for a must row and for no must_not row.  Atoms of `bound` bytes or more are of no use.
     """
 
-    def __init__(self, table: Table, labels: Labels, budget: Budget, *, partial: bool, share: int) -> None:
+    def __init__(
+        self, table: Table, labels: Labels, budget: Budget, *, partial: bool, share: int, bound: int | None = None
+    ) -> None:
+        self.bound = sys.maxsize if bound is None else bound
         self.budget = budget
         self.labels = labels
         self.partial = partial
@@ -56,13 +60,13 @@ class Offers:
         key = np.packbits(holds[self._labelled]).tobytes()
         term = make()
         known = self._found.get(key)
+        limit = self.bound if known is None else known.atom.size
         # Rendering is what costs, so most of those that lose are dropped before.
-        if known is not None and _least_size(term) >= known.atom.size:
-            return True
-        self.budget.spend(_RENDERING)
-        size = self.size(term)
-        if known is None or size < known.atom.size:
-            self._found[key] = MaskedAtom(Atom(term, frozenset(), size), holds)
+        if least_size(term) < limit:
+            self.budget.spend(_RENDERING)
+            size = self.size(term)
+            if size < limit:
+                self._found[key] = MaskedAtom(Atom(term, frozenset(), size), holds)
         return True
 
     def size(self, term: Term) -> int:
@@ -73,19 +77,19 @@ class Offers:
         return iter(self._found.values())
 
 
-def _least_size(node: Term | Query) -> int:
+def least_size(node: Term | Query) -> int:
     """A lower bound of the bytes of what is rendered."""
     if isinstance(node, Term):
         return sum(_least_part(part) for part in node.parts)
     terms = [*node.select, *(term for term in (node.where, node.tail) if term is not None)]
-    return sum(map(_least_size, terms)) + sum(_least_part(item.text) for item in node.sources)
+    return sum(map(least_size, terms)) + sum(_least_part(item.text) for item in node.sources)
 
 
 def _least_part(part: Part | Term) -> int:
     if isinstance(part, str):
         return len(part) - part.count(" ")
     if isinstance(part, Term | Query):
-        return _least_size(part)
+        return least_size(part)
     return len(part.column) if isinstance(part, Ref) else 1
 
 

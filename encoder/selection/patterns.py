@@ -47,7 +47,7 @@ def pattern_shapes(view: View, budget: Budget) -> Iterator[Shape]:
         yield _shape(view, index.patterns[place], False, index.accepted(place, len(view.need)))
     if not found:
         yield from _long_parts(view)
-    if len(view.needed) > 1 and not view.feature.path:
+    if not found and len(view.needed) > 1 and not view.feature.path:
         yield from _branches(view, index, (needed > 0) & (foreign == 0))
 
 
@@ -137,17 +137,13 @@ def _branches(view: View, index: GramIndex, usable: Mask) -> Iterator[Shape]:
     covers = best_covers(
         covered,
         index.sizes[places],
-        # Leaving anything open costs what no alternation is worth: it keeps the search short.
-        exception_cost=np.ones(len(view.needed), dtype=np.int64),
-        exception_base=_MAX_ALTERNATION,
         joiner_cost=1,
         keep=1,
         max_atoms=_MAX_BRANCHES,
         budget=200,
+        limit=_MAX_ALTERNATION,
     )
     for cover in covers:
-        if cover.exceptions:
-            return
         chosen = places[list(cover.atoms)].tolist()
         accept = np.logical_or.reduce([index.accepted(place, len(view.need)) for place in chosen])
         yield _shape(view, _alternation([index.patterns[place] for place in chosen]), True, accept)

@@ -30,9 +30,10 @@ def atoms(
     timezone: str | None,
     *,
     partial: bool = False,
+    bound: int | None = None,
 ) -> Iterator[MaskedAtom]:
     """Atoms on the table's other rows; see encoder.selection.masks.Offers for which are taken."""
-    offers = Offers(state.catalog[table], labels, budget, partial=partial, share=_SHARE)
+    offers = Offers(state.catalog[table], labels, budget, partial=partial, share=_SHARE, bound=bound)
     search(state, _links(state, table), offers, budget, timezone, depth=0)
     yield from offers
 

@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
+from functools import cached_property
 from typing import Any
 
 from emit import times
@@ -56,11 +57,22 @@ class Scale(ABC):
 
     def below(self, place: int, timezone: str | None) -> list[Bound]:
         """Literals not above value `place`, the tightest of every length."""
-        return [self._bound(key, text, blur) for key, text, blur in self._near(self.keys[place], False, timezone)]
+        return self._bounds(place, False, timezone)
 
     def above(self, place: int, timezone: str | None) -> list[Bound]:
         """Literals not below value `place`, the tightest of every length."""
-        return [self._bound(key, text, blur) for key, text, blur in self._near(self.keys[place], True, timezone)]
+        return self._bounds(place, True, timezone)
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, bool, str | None], list[Bound]]:
+        return {}
+
+    def _bounds(self, place: int, up: bool, timezone: str | None) -> list[Bound]:
+        asked = (place, up, timezone)
+        if asked not in self._known:
+            near = self._near(self.keys[place], up, timezone)
+            self._known[asked] = [self._bound(key, text, blur) for key, text, blur in near]
+        return self._known[asked]
 
     def _bound(self, key: Any, literal: Term, blur: tuple[Any, Any] | None) -> Bound:
         if blur is None:

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from emit.literal import table_name
 from emit.render import render
-from emit.term import Delete, Source
+from emit.term import Delete, Source, disjoin
 from encoder.budget import Budget
 from encoder.frame import Frame, State
 from encoder.selection.atoms import all_features, atoms, seed_masks
+from encoder.selection.booleans import arranged
 from encoder.selection.clauses import clauses
 from encoder.selection.covers import Covers, Ints, Listing
 from encoder.selection.features import MAX_DEPTH
@@ -32,6 +33,7 @@ from encoder.selection.lower import lower
 from encoder.selection.model import Atom, Labels, Mask, MaskedAtom, Path, Selection
 from encoder.selection.paths import step_cost, steps
 from encoder.selection.rowset import key_atom, key_bytes
+from encoder.selection.spelling import make_atom
 from solver.setcover import CoverSolution
 from stream.model import TableName
 
@@ -45,16 +47,30 @@ _RESTS = 2
 _FAIR = 2
 # Bytes of the words around terms and lists of keys, that between conditions apart.
 _OR, _NOT_IN, _IN = 4, 7, 3
+# For parts of the rows, columns that could exclude less than this share of the others are not looked at.
+_TELLING = 12
+# A term of more bytes than this never pays in a disjunction.
+_LONG_TERM = 120
 # A selection this short is not worth a search for disjunctions.
 _SHORT = 24
 _ALTERNATIVES = 4
+# Alternatives that cost so many bytes more are of no use.
+_FURTHER = 24
 # The least bytes of an own condition, of one of a further family, and of a compact list of keys.
 _LEAST, _LEAST_FURTHER, _LEAST_NAMED = 9, 32, 40
 # What the measured size may be below the estimate.
 _SLACK = 6
+# The least bytes of `a AND(b OR c)`, of the brackets in it, and how many conditions are tried as the outer one.
+_LEAST_INNER, _BRACKETS, _OUTER = 44, 2, 2
 # The least that a second term of a disjunction adds.
 _LEAST_TERM = 8
-OWN, PARENTS = range(1), range(1, MAX_DEPTH + 1)
+# How far the rows are that are looked at together.
+_STAGES = (range(1), range(1, 2), range(2, MAX_DEPTH + 1))
+
+
+_Terms: TypeAlias = tuple[tuple[Atom, ...], ...]
+# Conditions of other families, of less than so many bytes, that tell all or some of the rows of labels.
+Further: TypeAlias = Callable[[Labels, int | None], Sequence[MaskedAtom]]
 
 
 def find_selections(
@@ -66,15 +82,18 @@ def find_selections(
     timezone: str | None,
     keep: int = 8,
     extra_atoms: Sequence[MaskedAtom] = (),
-    further: Callable[[], Sequence[MaskedAtom]] | None = None,
+    further: Further | None = None,
     named: Callable[[int | None], Sequence[Selection]] | None = None,
+    known: Sequence[Selection] = (),
+    simple: bool = False,
 ) -> list[Selection]:
     """At most `keep` selections, the shortest first, of all rows in `labels.must` and none in `labels.must_not`.
 
     `extra_atoms` are conditions of other families with their rows; `further` gives more of them, and `named`
-    selections that name rows by their keys in other ways, in less than so many bytes: both are asked only where
-    what was found before leaves room for them.  A unit of the budget is about a thousand cells read.  Empty only
-    where there is no row to select, or the table has no row key and no condition tells the rows apart.
+    selections that name rows by their keys in other ways: both are asked only where what was found before leaves
+    room for them.  `known` are selections found before; `simple` leaves disjunctions
+    out.  A unit of the budget is about a thousand cells read.  Empty only where there is no row to select, or the
+    table has no row key and no condition tells the rows apart.
     """
     if not labels.must.any():
         return []
@@ -85,19 +104,18 @@ def find_selections(
     literal = key_atom(search.frame, np.flatnonzero(labels.must).tolist(), True, timezone)
     if literal is not None:
         search.offer([((literal,),)])
+    search.offer(selection.terms for selection in known)
     if search.leaves(_LEAST):
         search.offer(search.conjunctions())
     if further is not None and search.leaves(_LEAST_FURTHER):
-        search.look_beside([*further(), *clauses(state, table, labels, budget, timezone)])
+        search.further = further
+        search.look_beside([*further(labels, search.bound), *clauses(state, table, labels, budget, timezone)])
         search.offer(search.conjunctions())
     if named is not None and search.leaves(_LEAST_NAMED):
         search.offer([selection.terms for selection in named(search.bound)])
-    if search.worthwhile:
+    if search.worthwhile and not simple:
         search.disjunctions()
     return search.found[:keep]
-
-
-_Terms: TypeAlias = tuple[tuple[Atom, ...], ...]
 
 
 class _Search:
@@ -115,6 +133,7 @@ class _Search:
         self.budget = budget
         self.timezone = timezone
         self.beside: list[Held] = []
+        self.further: Further | None = None
         self.frame: Frame = state.frame(table)
         self.ground = Ground(labels)
         self.must_rows, self.must_not_rows = self.ground.must, self.ground.must_not
@@ -152,16 +171,27 @@ class _Search:
     def _conjunctions(
         self, part: Mask, bound: int | None, *, exceptions: bool
     ) -> Iterator[tuple[tuple[Atom, ...], list[Held]]]:
-        """Conjunctions that hold for all rows of `part`: first with own columns, then with all that may be shorter."""
-        useful = (held for held in self.beside if held.on_must[part].all() and not held.on_must_not.all())
-        pool = self._pool(chain(self._atoms(part, bound, OWN), useful), pure=False)
-        covers = self._covers_of_others(pool, bound, exceptions)
-        if covers:
-            bound = covers[0].cost + _SLACK if bound is None else min(bound, covers[0].cost + _SLACK)
-        if further := self._pool(self._atoms(part, bound, PARENTS), pure=False):
-            pool = [*pool, *further]
-            covers = self._covers_of_others(pool, bound, exceptions)
-        for cover in covers:
+        """Conjunctions that hold for all rows of `part`: first with own columns, then with what may be shorter of
+        those further and further away."""
+        pool: list[Held] = []
+        problem, best = None, None
+        for depths in _STAGES:
+            source: Iterable[Held] = self._atoms(part, bound, depths)
+            if problem is None:
+                useful = (held for held in self.beside if held.on_must[part].all() and not held.on_must_not.all())
+                source = chain(source, useful)
+            more = self._pool(source, pure=False)
+            if problem is not None and not more:
+                continue
+            pool = [*pool, *more]
+            wider = self._others_problem(pool, bound, exceptions)
+            shortest = wider.cheapest()
+            if shortest is not None or problem is None:
+                problem, best = wider, shortest
+            if best is not None:
+                bound = best.cost + _SLACK if bound is None else min(bound, best.cost + _SLACK)
+        assert problem is not None
+        for cover in _best(problem, best):
             if (bound is not None and cover.cost > bound + _SLACK) or len(cover.exceptions) > _MAX_EXCEPTIONS:
                 continue
             chosen = [pool[place] for place in cover.atoms]
@@ -171,14 +201,14 @@ class _Search:
 
     def _atoms(self, part: Mask, bound: int | None, depths: range) -> Iterator[Held]:
         where = (self.state, self.table, self.ground, part, self.budget, self.timezone)
-        return atoms(*where, bound=bound, depths=depths)
+        least = 1 if part is self.ground.whole else max(1, len(self.must_not_rows) // _TELLING)
+        return atoms(*where, bound=bound, depths=depths, least=least)
 
-    def _covers_of_others(self, pool: list[Held], bound: int | None, exceptions: bool) -> list[CoverSolution]:
-        """Covers of the rows not to select by atoms that fail for them."""
+    def _others_problem(self, pool: list[Held], bound: int | None, exceptions: bool) -> Covers:
+        """To cover the rows not to select by atoms that fail for them."""
         missed = np.array([~held.on_must_not for held in pool], dtype=np.bool_)
         missed = missed.reshape(len(pool), len(self.must_not_rows))
-        listing = self._naming_others if exceptions else None
-        return self._cover(pool, missed, listing, bound, AND)
+        return self._problem(pool, missed, self._naming_others if exceptions else None, bound, AND)
 
     @cached_property
     def _naming_others(self) -> Listing | None:
@@ -192,21 +222,21 @@ class _Search:
         prices = np.array([key_bytes(self.frame, row) for row in rows.tolist()], dtype=np.int64)
         return Listing(prices, words + sum(len(name) + 1 for name in names))
 
-    def _cover(
+    def _problem(
         self,
         pool: list[Held],
         covered: NDArray[np.bool_],
         listing: Listing | None,
         bound: int | None,
         joiner: int,
-    ) -> list[CoverSolution]:
-        """The cheapest cover of the rows and, if a list may help, for each of its atoms the cheapest without it."""
+    ) -> Covers:
+        """The cover of rows by atoms, and by a list if that may help."""
         groups: dict[Path, int] = {}
         needs = []
         for held in pool:
             closure = {step for path in held.paths for step in steps(path)}
             needs.append(frozenset(groups.setdefault(path, len(groups)) for path in sorted(closure, key=_by_name)))
-        covers = Covers(
+        return Covers(
             covered,
             costs=[held.size for held in pool],
             needs=needs,
@@ -215,14 +245,6 @@ class _Search:
             joiner=joiner,
             limit=None if bound is None else bound + _SLACK,
         )
-        first = covers.cheapest()
-        if first is None:
-            return []
-        found = {first.atoms: first}
-        for atom in first.atoms[:_ALTERNATIVES] if listing is not None else ():
-            if (other := covers.cheapest(atom)) is not None:
-                found.setdefault(other.atoms, other)
-        return sorted(found.values(), key=lambda solution: solution.cost)
 
     def _pool(self, source: Iterable[Held], *, pure: bool) -> list[Held]:
         """The cheapest atom for every set of rows, the most useful ones for their size."""
@@ -245,8 +267,46 @@ class _Search:
         useful = (held for held in self.beside if not held.on_must_not.any() and held.on_must.any())
         terms = self._pool(chain(near, useful), pure=True)[:_MAX_TERMS]
         self.offer(self._disjoined(terms))
-        if self.worthwhile and (seeded := list(self._seeded(self._rests(terms), self._room))):
+        rests = self._rests(terms) if self.worthwhile else []
+        for rest in rests[:1]:
+            self._look_at_part(rest)
+        if self.worthwhile and (seeded := list(self._seeded(rests, self._room))):
             self.offer(self._disjoined([*terms, *seeded]))
+        if self.leaves(_LEAST_INNER):
+            self.offer(self._inner())
+
+    def _look_at_part(self, part: Mask) -> None:
+        """Take conditions of other families into account that tell `part` of the rows."""
+        room = self._room
+        if self.further is None or (room is not None and room <= _LEAST_FURTHER):
+            return
+        must = np.zeros(self.frame.size, dtype=np.bool_)
+        must[self.must_rows[part]] = True
+        self.look_beside(self.further(Labels(must, self.labels.must_not), room))
+
+    def _inner(self) -> Iterator[_Terms]:
+        """`a AND(b OR c)`: where a condition on the row holds for all rows to select, the others for which it holds
+        are told apart by a disjunction."""
+        own = self._pool(self._atoms(self.ground.whole, self.bound, range(1)), pure=False)
+        for tried, outer in enumerate(sorted(own, key=lambda held: _worth(held, False))[:_OUTER]):
+            room = None if self.bound is None else self.bound - outer.size - AND - _BRACKETS
+            if (room is not None and room < _LEAST + _LEAST_TERM) or not outer.on_must_not.any():
+                continue
+            inside = np.zeros(self.frame.size, dtype=np.bool_)
+            inside[self.must_not_rows[outer.on_must_not]] = True
+            ground = Ground(Labels(self.labels.must, inside))
+            where = (self.state, self.table, ground, ground.whole, self.budget, self.timezone)
+            terms = [*atoms(*where, partial=True, bound=room, depths=range(1))]
+            if self.further is not None and not tried and (room is None or room > _LEAST_FURTHER + _LEAST_TERM):
+                terms += map(ground.held, self.further(ground.labels, room))
+            terms = self._pool((held for held in terms if not held.on_must_not.any()), pure=True)[:_MAX_TERMS]
+            covered = np.array([held.on_must for held in terms], dtype=np.bool_)
+            problem = self._problem(terms, covered.reshape(len(terms), len(self.must_rows)), None, room, _OR)
+            if (cover := problem.cheapest()) is not None:
+                either = disjoin(arranged([terms[place].atoms[0].term for place in cover.atoms]))
+                assert either is not None
+                size = make_atom(either, frozenset()).size + _BRACKETS
+                yield ((*outer.atoms, Atom(either, frozenset(), size)),)
 
     @property
     def _room(self) -> int | None:
@@ -261,7 +321,8 @@ class _Search:
     def _disjoined(self, terms: list[Held]) -> Iterator[_Terms]:
         """Covers of the rows to select by `terms`."""
         covered = np.array([held.on_must for held in terms], dtype=np.bool_).reshape(len(terms), len(self.must_rows))
-        for cover in self._cover(terms, covered, self._naming_wanted, self.bound, _OR):
+        problem = self._problem(terms, covered, self._naming_wanted, self.bound, _OR)
+        for cover in _best(problem, problem.cheapest()):
             sides = [terms[place].atoms for place in cover.atoms]
             named = key_atom(self.frame, self.must_rows[list(cover.exceptions)].tolist(), True, self.timezone)
             yield tuple(sides if named is None else [*sides, (named,)])
@@ -286,7 +347,8 @@ class _Search:
                 tried >= _FIRST_SEEDS and least is not None and room is not None and least > _HOPE * room
             ):
                 return
-            share = room if room is None else min(room, max(_FAIR * room * int(part.sum()) // total, _SHORT))
+            share = _LONG_TERM if room is None else min(room, max(_FAIR * room * int(part.sum()) // total, _SHORT))
+            share = min(share, _LONG_TERM)
             for conjunction, chosen in self._conjunctions(part, share, exceptions=False):
                 on_must = np.logical_and.reduce([held.on_must for held in chosen])
                 nowhere = np.zeros(len(self.must_not_rows), dtype=np.bool_)
@@ -294,6 +356,17 @@ class _Search:
                 worth = (held.size + _OR) * total / int(on_must.sum())
                 least = worth if least is None else min(least, worth)
                 yield held
+
+
+def _best(problem: Covers, first: CoverSolution | None) -> list[CoverSolution]:
+    """The cheapest cover and, if a list may help, for each of its atoms the cheapest without it."""
+    if first is None:
+        return []
+    found = {first.atoms: first}
+    for atom in first.atoms[:_ALTERNATIVES] if problem.listing is not None else ():
+        if (other := problem.cheapest(atom, first.cost + _FURTHER)) is not None:
+            found.setdefault(other.atoms, other)
+    return sorted(found.values(), key=lambda solution: solution.cost)
 
 
 def measure_selection(state: State, table: TableName, terms: _Terms) -> int:

@@ -42,9 +42,10 @@ def atoms(
     timezone: str | None,
     *,
     partial: bool = False,
+    bound: int | None = None,
 ) -> Iterator[MaskedAtom]:
     """Atoms on trees; see encoder.selection.masks.Offers for which are taken."""
-    offers = Offers(state.catalog[table], labels, budget, partial=partial, share=_SHARE)
+    offers = Offers(state.catalog[table], labels, budget, partial=partial, share=_SHARE, bound=bound)
     for spelling in _spellings(state, table, budget):
         _Search(spelling, offers, budget, timezone).run()
     yield from offers
