@@ -12,6 +12,7 @@ from functools import lru_cache
 from emit.lexer import Kind, Token, operator_length, tokenize
 
 _PREFIXES = frozenset("ebxnEBXN")
+_BITS = frozenset("bxBX")
 
 
 def minify(sql: str) -> str:
@@ -24,6 +25,7 @@ def minify(sql: str) -> str:
     return _glue(tokenize(sql), keep_before_point=True)
 
 
+@lru_cache(maxsize=256)
 def size(sql: str) -> int:
     """The size of `sql` in bytes: the measure of everything that tersql writes."""
     return len(minify(sql).encode())
@@ -67,7 +69,8 @@ def needs_space(left: Token, right: Token) -> bool:
     a, b = left.text, right.text
     first = b[0]
     if first == "'":
-        return a[-1] == "'" or (left.kind is Kind.WORD and a in _PREFIXES)
+        # Two quotes in a bit string are no quote in it: it ends at the first.
+        return (a[-1] == "'" and a[0] not in _BITS) or (left.kind is Kind.WORD and a in _PREFIXES)
     if first == '"':
         return left.kind is Kind.QUOTED
     if first == ".":

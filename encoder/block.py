@@ -16,7 +16,7 @@ from encoder.candidate import Candidate, Element, bytes_of, elements
 from encoder.context import Context
 from encoder.delete import delete_candidates
 from encoder.effect import Effect, Origins, TableEffect, table_effects
-from encoder.floor import floor_candidates
+from encoder.floor import floor_candidates, map_candidates
 from encoder.guard import guarded
 from encoder.insert import insert_candidates
 from encoder.literals import floor
@@ -79,16 +79,26 @@ def block_candidates(
     for part in sorted(parts, key=partial(_reach, context, parts)):
         if not thorough and elements([part]) <= settled:
             continue
-        made = floor_candidates(context, parts, part)
-        if not context.late:
-            for search in (delete_candidates, update_candidates, insert_candidates, upsert_candidates):
-                what = f"{search.__name__} of {part.table.name}"
-                made += guarded(context.lab.session, what, partial(search, context, parts, part))
+        made = _of_one(context, parts, part)
         settled |= {element for candidate in made for element in candidate.covers}
         found += made
         found += [candidate.steadier for candidate in made if candidate.steadier is not None]
     found += guarded(context.lab.session, "shared selections", partial(shared_candidates, context, parts, found))
     return parts, found
+
+
+def _of_one(context: Context, parts: Sequence[TableEffect], part: TableEffect) -> list[Candidate]:
+    """Candidates for one table's rows; literal ones where none that is plain does it all."""
+    searched: list[Candidate] = []
+    if not context.late:
+        for search in (delete_candidates, update_candidates, insert_candidates, upsert_candidates):
+            what = f"{search.__name__} of {part.table.name}"
+            searched += guarded(context.lab.session, what, partial(search, context, parts, part))
+    wanted = elements([part])
+    if any(each.is_plain and not (each.shaky or each.sequences) and wanted <= each.covers for each in searched):
+        return searched
+    literal = floor_candidates(context, parts, part)
+    return [*literal, *map_candidates(context, parts, part, [*literal, *searched]), *searched]
 
 
 def _reach(context: Context, parts: Sequence[TableEffect], part: TableEffect) -> int:

@@ -13,6 +13,9 @@ from encoder.effect import Effect, Origins, RowTuple, TableEffect, table_effects
 from scratch.catalog import Catalog
 from stream.model import TableName
 
+# One searched statement of at most so many bytes is hardly bettered by several.
+_PLAIN = 150
+
 # An element: a row to insert or delete (place None), or one cell to change.
 Element: TypeAlias = tuple[TableName, str, RowTuple, int | None]
 
@@ -37,6 +40,11 @@ class Candidate:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", bytes_of(self.statements))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one short statement that was searched for, so that several would hardly be shorter."""
+        return len(self.statements) == 1 and self.size <= _PLAIN and self.kind in ("update", "delete", "insert")
 
 
 def bytes_of(statements: Sequence[str]) -> int:

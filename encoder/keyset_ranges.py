@@ -103,9 +103,11 @@ def remainders(rows: KeySet, yes: bool) -> Iterator[Term]:
     for operator, function in (("%", np.remainder), ("/", np.floor_divide)):
         best: tuple[int, int, Numbers] | None = None
         for divisor in _possible(rows, function):
-            values = np.unique(function(rows.listed, divisor))
+            values = _apart(function(rows.listed, divisor), function(rows.others, divisor))
+            if values is None:
+                continue
             length = len(str(divisor)) + _list_bytes(values)
-            if (best is None or length < best[0]) and not np.isin(function(rows.others, divisor), values).any():
+            if best is None or length < best[0]:
                 best = (length, divisor, values)
         if best is not None:
             yield in_values(op(rows.key, operator, raw(str(best[1]))), numerals(best[2]), yes)
@@ -121,8 +123,21 @@ def _possible(rows: KeySet, function: np.ufunc) -> list[int]:
     if len(rows.numbers) * len(divisors) <= _MAX_CELLS:
         return divisors.tolist()
     listed, others = _sample(rows.listed, _LARGE_SAMPLE), _sample(rows.others, _LARGE_SAMPLE)
-    apart = [d for d in divisors.tolist() if not np.isin(function(others, d), np.unique(function(listed, d))).any()]
+    apart = [d for d in divisors.tolist() if _apart(function(listed, d), function(others, d)) is not None]
     return apart[: max(1, _MAX_CELLS // len(rows.numbers))]
+
+
+def _apart(listed: Numbers, others: Numbers) -> Numbers | None:
+    """The distinct values of `listed` (none negative), ascending; None where `others` has one of them."""
+    highest = int(listed.max())
+    if highest > _MAX_CELLS:
+        values = np.unique(listed)
+        return None if np.isin(others, values).any() else values
+    marks = np.zeros(highest + 1, dtype=np.bool_)
+    marks[listed] = True
+    if marks[others[others <= highest]].any():
+        return None
+    return np.flatnonzero(marks)
 
 
 def _sample(numbers: Numbers, count: int) -> Numbers:

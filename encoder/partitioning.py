@@ -27,8 +27,6 @@ from stream.model import RowChange, TableName
 _LEAST_STATEMENT = 26
 # The share of what is left of the work for a block of one run of changes, and of several.
 _OF_ONE, _OF_SEVERAL = 0.6, 0.35
-# One statement of at most so many bytes is not taken apart.
-_PLAIN = 150
 
 Interval: TypeAlias = tuple[int, int]
 Blocks: TypeAlias = dict[Interval, list[Plan]]
@@ -43,7 +41,7 @@ def search_blocks(context: Context, pieces: Sequence[Segment]) -> Blocks:
         with _at(context, pieces[:start]):
             if start == 0 and n > 1:
                 _solve(context, pieces, (0, n), blocks)
-                if any(_is_plain(plan) for plan in blocks[0, n]):
+                if any(len(plan.candidates) == 1 and plan.candidates[0].is_plain for plan in blocks[0, n]):
                     return blocks
             run_end = start + 1
             while run_end < n and pieces[run_end].run == pieces[start].run:
@@ -85,13 +83,6 @@ def _solve(context: Context, pieces: Sequence[Segment], interval: Interval, bloc
     lent = replace(context, meter=meter)
     blocks[interval] = solve_block(lent, owed, origins_in(context.state, changes)) if owed else [Plan((), 0)]
     context.meter.pay(meter)
-
-
-def _is_plain(plan: Plan) -> bool:
-    """Whether one statement without literal rows does it all, so that several would hardly be shorter."""
-    return (
-        len(plan.statements) == 1 and plan.size <= _PLAIN and plan.candidates[0].kind in ("update", "delete", "insert")
-    )
 
 
 def _unsplittable(plans: Sequence[Plan], pieces: Sequence[Segment]) -> bool:

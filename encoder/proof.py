@@ -14,8 +14,8 @@ from encoder.context import Context
 from encoder.effect import Effect, TableEffect, table_effects
 from encoder.frame import State
 from encoder.literals import changed_places, compact_floor
+from encoder.observed import TRIAL, observed
 from encoder.steady import is_steady, is_unordered_join, order_matters, outcomes_of, unindexed
-from encoder.trial import MAX_PLAN_COST
 from encoder.valuemap import value_map_updates
 from encoder.yardstick import starter
 from stream.model import RowChange, TableName
@@ -24,8 +24,8 @@ from stream.model import RowChange, TableName
 _MAX_MENDED = 2
 # Rows of tables about which nothing is owed that are mended.
 _MAX_BESIDE = 12
-# Rough seconds of a trial, of each row that it writes, and of each row to mend.
-_TRIAL, _TRIAL_ROW, _MEND_ROW = 0.006, 6e-5, 3e-4
+# Rough seconds of each row to mend.
+_MEND_ROW = 3e-4
 # How many rows are mended by literals at most, and how often a repair is repaired (triggers again).
 _MAX_MEND = 4_000
 _MAX_REPAIRS = 3
@@ -206,17 +206,8 @@ class _Trial:
 
 def _seen(context: Context, owed: Sequence[TableEffect], statements: Sequence[str]) -> _Trial | None:
     """What `statements` do here; None where they fail."""
-    done, moved = context.state.remember(("trial", tuple(statements)), lambda: _trial(context, statements))
+    done, moved = observed(context, statements)
     return _Trial(*footprint(context.catalog, owed, done), moved) if isinstance(done, Effect) else None
-
-
-def _trial(context: Context, statements: Sequence[str]) -> tuple[Effect | str, frozenset[TableName]]:
-    """The effect of `statements` (or why there is none) and the sequences that they moved."""
-    if any(_explodes(context, statement) for statement in statements):
-        return "too dear a plan", frozenset()
-    done = context.lab.observe(statements)
-    context.meter.charge(_TRIAL + (done.weight() * _TRIAL_ROW if isinstance(done, Effect) else 0))
-    return done, context.lab.moved
 
 
 def _mended(
@@ -226,7 +217,7 @@ def _mended(
     not bring right (a trigger stamps each) are deleted and inserted."""
     if mend.weight() > 2 * _MAX_MEND:
         return "too much to mend", statements
-    context.meter.charge(_TRIAL + mend.weight() * _MEND_ROW)
+    context.meter.charge(TRIAL + mend.weight() * _MEND_ROW)
     effects = [effect.anew() if anew else effect for effect in table_effects(context.catalog, mend)]
     plain = [render(statement) for effect in effects for statement in compact_floor(effect, context.timezone)]
     if bytes_of(plain) > _LONG_REPAIR:
@@ -260,13 +251,6 @@ def _compact_repair(context: Context, statements: Sequence[str], effects: Sequen
             found.extend(min(spelled, key=lambda texts: bytes_of(list(texts))))
     lab.stand(standing)
     return found
-
-
-def _explodes(context: Context, statement: str) -> bool:
-    """Whether the planner thinks that this would not end; single scans are not asked about."""
-    if "SELECT" not in statement and "FROM" not in statement[12:] and "USING" not in statement:
-        return False
-    return context.lab.plan_cost(statement) > MAX_PLAN_COST
 
 
 def settle(

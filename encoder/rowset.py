@@ -17,7 +17,7 @@ import numpy as np
 from emit.term import Term, conjoin
 from encoder import keyset_packed, keyset_ranges
 from encoder.frame import Frame
-from encoder.keyset import KeySet, Mask, Run
+from encoder.keyset import KeySet, Mask, Numbers, Run
 from encoder.selection.model import Atom, Labels, MaskedAtom, Selection
 from encoder.selection.rowset import key_atom
 from encoder.selection.spelling import make_atom
@@ -25,6 +25,9 @@ from encoder.selection.spelling import make_atom
 _INTEGERS = frozenset({"smallint", "integer", "bigint"})
 _LARGEST = 2**53
 _AND = 4
+# How many are remembered, and under what.
+_KEPT = 4
+_KEY, _NUMBERS = "row set", "numbers"
 # No list of keys is shorter.
 _LEAST = 12
 
@@ -49,14 +52,26 @@ def row_set_atoms(
     names = frame.table.row_key
     if not names or not labels.must.any() or not labels.must_not.any():
         return []
-    rows = _key_set(frame, labels, among) if len(names) == 1 else None
+    if keep > _KEPT:
+        return _atoms(frame, labels, timezone, among, bound)[:keep]
+    masks = (labels.must, labels.must_not, among)
+    asked = (_KEY, timezone, *(None if mask is None else np.packbits(mask).tobytes() for mask in masks))
+    known: tuple[int | None, list[Atom]] | None = frame.made.get(asked)
+    if known is None or (known[0] is not None and (bound is None or bound > known[0])):
+        known = frame.made[asked] = bound, _atoms(frame, labels, timezone, among, bound)[:_KEPT]
+    return known[1][:keep]
+
+
+def _atoms(frame: Frame, labels: Labels, timezone: str | None, among: Mask | None, bound: int | None) -> list[Atom]:
+    """See `row_set_atoms`."""
+    rows = _key_set(frame, labels, among) if len(frame.table.row_key) == 1 else None
     if rows is None:
         sides = ((labels.must, True), (labels.must_not, False))
         listed = [key_atom(frame, np.flatnonzero(mask).tolist(), yes, timezone) for mask, yes in sides]
         found = [atom for atom in listed if atom is not None]
     else:
         found = [make_atom(term, frozenset()) for term in dict.fromkeys(_conditions(rows, bound))]
-    return sorted(found, key=lambda atom: atom.size)[:keep]
+    return sorted(found, key=lambda atom: atom.size)
 
 
 def row_set_selections(
@@ -91,7 +106,9 @@ def _key_set(frame: Frame, labels: Labels, among: Mask | None) -> KeySet | None:
     column = frame.table.by_name[frame.table.row_key[0]]
     if column.base not in _INTEGERS:
         return None
-    numbers = np.array([int(key[0] or 0) for key in frame.keys], dtype=np.int64)
+    if _NUMBERS not in frame.made:
+        frame.made[_NUMBERS] = np.array([int(key[0] or 0) for key in frame.keys], dtype=np.int64)
+    numbers: Numbers = frame.made[_NUMBERS]
     if max(-int(numbers[0]), int(numbers[-1])) > _LARGEST:
         return None
     asked = np.ones(len(numbers), dtype=np.bool_) if among is None else among

@@ -17,6 +17,7 @@ from emit.render import render
 from emit.term import Delete, Insert, Part, Query, Ref, Statement, Term, Update
 from encoder.context import Context
 from encoder.effect import Effect, Key, key_of
+from encoder.observed import observed
 from scratch.catalog import ALWAYS, Catalog, Table
 from stream.model import Value
 
@@ -48,12 +49,12 @@ def is_unordered_join(tree: Statement) -> bool:
 
 def is_steady(context: Context, *texts: str) -> bool:
     """Whether the statements `texts` do the same under every kind of plan that can be asked for."""
-    usual = context.lab.observe(texts)
+    usual, _ = observed(context, texts)
     if not isinstance(usual, Effect):
         return False
     return all(
         isinstance(done, Effect) and not usual.minus(done)
-        for done in (context.lab.observe(texts, settings=plan) for plan in _OTHER_PLANS)
+        for done in (context.lab.observe(texts, settings=plan) for plan in _distinct_plans(context, texts))
     )
 
 
@@ -61,8 +62,8 @@ def outcomes_of(context: Context, text: str, table: Table) -> list[Effect]:
     """What `text`, a statement on `table`, does under the usual plan and under the other kinds, and where every second
     row that it changes lies elsewhere on disk, as after another history.  [] if it fails."""
     lab = context.lab
-    outcomes = [lab.observe([text], settings=plan) for plan in ((), *_OTHER_PLANS)]
-    usual = outcomes[0]
+    usual, _ = observed(context, [text])
+    outcomes = [usual, *(lab.observe([text], settings=plan) for plan in _distinct_plans(context, [text]))]
     rows = usual.tables.get(table.name, Counter()) if isinstance(usual, Effect) else Counter()
     keys = sorted((key_of(table, row) for row, count in rows.items() if count < 0), key=_nulls_last)[::2]
     if len(table.row_key) == 1 and keys:
@@ -70,6 +71,18 @@ def outcomes_of(context: Context, text: str, table: Table) -> list[Effect]:
             _rewrite(context, table, [key[0] for key in keys])
             outcomes += [lab.observe([text], settings=plan) for plan in ((), _OTHER_PLANS[1])]
     return [done for done in outcomes if isinstance(done, Effect)]
+
+
+def _distinct_plans(context: Context, texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """The settings under which the plan is neither the usual one nor that under settings before."""
+    if len(texts) > 1:  # the later ones are planned for what the first leave
+        return list(_OTHER_PLANS)
+    plans = [context.lab.plan(texts[0], settings) for settings in ((), *_OTHER_PLANS)]
+    return [
+        settings
+        for place, settings in enumerate(_OTHER_PLANS, start=1)
+        if plans[place] is None or plans[place] not in plans[:place]
+    ]
 
 
 def _rewrite(context: Context, table: Table, keys: Sequence[Value]) -> None:

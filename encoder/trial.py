@@ -18,7 +18,7 @@ from encoder.deadline import Deadline
 from encoder.effect import Effect
 from encoder.frame import table_sql
 from scratch.catalog import Catalog
-from scratch.session import Session, rows
+from scratch.session import Session, columns, rows
 from stream.canonical import CANONICAL
 from stream.model import TableName, Value
 
@@ -41,6 +41,8 @@ REVOKE ALL ON SCHEMA tersql FROM PUBLIC;
 MAX_PLAN_COST = 3e7
 # Seconds.
 STATEMENT_TIMEOUT = 20.0
+# Logged rows that are kept as they were read.
+_MAX_RECORDS = 20_000
 
 
 def install_capture(session: Session, catalog: Catalog) -> None:
@@ -89,6 +91,8 @@ class Laboratory:
         self.moved: frozenset[TableName] = frozenset()
         self.reached: dict[TableName, int] = {}
         self._relations = _relations(session, catalog)
+        # Trials write the same rows over and over.
+        self._records: dict[str, tuple[Value, ...]] = {}
         query = "SELECT schemaname, sequencename, increment_by FROM pg_sequences ORDER BY 1, 2"
         steps = {TableName(schema or "", name or ""): step for schema, name, step in rows(session, query)}
         self._sequences = list(steps)
@@ -234,6 +238,16 @@ class Laboratory:
         except (psycopg.Error, IndexError, ValueError):
             return float("inf")
 
+    def plan(self, statement: str, settings: Sequence[str] = ()) -> list[Value] | None:
+        """The lines of the plan under `settings`, without its costs; None for what the planner refuses."""
+        try:
+            with self.savepoint():
+                for setting in settings:
+                    self.session.execute(f"SET LOCAL {setting}".encode())
+                return columns(self.session, "EXPLAIN (COSTS OFF) " + statement)[0]
+        except psycopg.Error:
+            return None
+
     def _logged(self) -> Effect:
         effect = Effect()
         for relation, old, new in rows(self.session, "SELECT relation, old, new FROM tersql.log"):
@@ -242,9 +256,17 @@ class Laboratory:
             table, places = self._relations[relation]
             for text, count in ((old, -1), (new, 1)):
                 if text is not None:
-                    record = parse_record(text)
-                    effect.add(table, tuple(record[place] for place in places), count)
+                    record = self._record(text)
+                    effect.add(table, record if places is None else tuple(record[place] for place in places), count)
         return effect
+
+    def _record(self, text: str) -> tuple[Value, ...]:
+        known = self._records.get(text)
+        if known is None:
+            if len(self._records) >= _MAX_RECORDS:
+                self._records.clear()
+            known = self._records[text] = parse_record(text)
+        return known
 
 
 def _quoted(settings: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -264,18 +286,19 @@ LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisd
 WHERE c.relkind IN ('r', 'p') ORDER BY c.oid, a.attnum"""
 
 
-def _relations(session: Session, catalog: Catalog) -> dict[Value, tuple[TableName, tuple[int, ...]]]:
+def _relations(session: Session, catalog: Catalog) -> dict[Value, tuple[TableName, tuple[int, ...] | None]]:
     """By oid the table that statements name (a partition's root), and where the records of this relation
-    hold its stored columns: partitions may have them in an order of their own."""
+    hold its stored columns, None for as they come: partitions may have them in an order of their own."""
     found: dict[Value, tuple[TableName, list[Value]]] = {}
     for oid, schema, name, column in rows(session, _RELATIONS):
         names = found.setdefault(oid, (TableName(schema or "", name or ""), []))[1]
         if column is not None:
             names.append(column)
     return {
-        oid: (table, tuple(names.index(column.name) for column in catalog[table].stored))
+        oid: (table, None if names and names == stored else tuple(map(names.index, stored)))
         for oid, (table, names) in found.items()
         if table in catalog
+        for stored in ([column.name for column in catalog[table].stored],)
     }
 
 

@@ -44,19 +44,25 @@ _PLAIN = INTEGERS | {"numeric", "boolean"}
 
 
 def value_map_updates(
-    state: State, table: Table, pairs: Sequence[Pair], places: Sequence[int], timezone: str | None
+    state: State,
+    table: Table,
+    pairs: Sequence[Pair],
+    places: Sequence[int],
+    timezone: str | None,
+    bound: int | None = None,
 ) -> list[Update]:
     """Statements that bring the columns at `places` (of `table.stored`) of every row to its new value, the shortest
-    first.  `pairs` are the rows before and after; their keys do not change.
+    first; only those of less than `bound` bytes.  `pairs` are the rows before and after; their keys do not change.
 
     Empty for a table without a row key.
     """
     stored = {column.name: place for place, column in enumerate(table.stored)}
     if not table.row_key or not pairs or any(stored[name] in places for name in table.row_key):
         return []
-    task = _Task(state.frame(table.name), table, tuple(pairs), tuple(places), timezone)
-    measured = {render(update): update for update in task.updates()}
-    return [measured[text] for text in sorted(measured, key=lambda text: (len(text.encode()), text))]
+    task = _Task(state.frame(table.name), table, tuple(pairs), tuple(places), timezone, bound)
+    measured = {text: (len(text.encode()), update) for update in task.updates() for text in (render(update),)}
+    ranked = sorted((size, text) for text, (size, _) in measured.items() if bound is None or size < bound)
+    return [measured[text][1] for _, text in ranked]
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,7 @@ class _Task:
     pairs: tuple[Pair, ...]
     places: tuple[int, ...]
     timezone: str | None
+    bound: int | None
 
     def updates(self) -> Iterator[Update]:
         values = literals.values_update(self.table, self.pairs, self.places, self.timezone)
@@ -103,7 +110,7 @@ class _Task:
     def wheres(self, labels: Labels) -> list[Term | None]:
         if not labels.must_not.any():
             return [None]
-        return [atom.term for atom in row_set_atoms(self.frame, labels, self.timezone, keep=1)]
+        return [atom.term for atom in row_set_atoms(self.frame, labels, self.timezone, keep=1, bound=self.bound)]
 
     def update(self, sets: Sequence[Term], where: Term | None, source: Source | None = None) -> Update:
         named = tuple(((column.name,), term) for column, term in zip(self.columns, sets, strict=True))
@@ -198,7 +205,8 @@ class _Task:
         must, must_not = np.zeros((2, self.frame.size), dtype=np.bool_)
         must[list(yes)] = True
         must_not[list(no)] = True
-        found = row_set_atoms(self.frame, Labels(must, must_not), self.timezone, among=self.labels.must, keep=1)
+        asked = Labels(must, must_not)
+        found = row_set_atoms(self.frame, asked, self.timezone, among=self.labels.must, keep=1, bound=self.bound)
         return found[0].term if found else None
 
     # -- by position

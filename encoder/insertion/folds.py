@@ -162,5 +162,3 @@ def _same(got: Value, wanted: Value, column: Column) -> bool:
     if column.base in INTEGERS or "(" in column.type:
         return one.quantize(other, ROUND_HALF_UP) == other
     return one == other
-
-

@@ -50,9 +50,7 @@ class Upward:
     key: Callable[[Path], Hashable]
 
 
-def insertable(
-    state: State, table: TableName, goal: Goal, *, budget: Budget, timezone: str | None
-) -> list[Expression]:
+def insertable(state: State, table: TableName, goal: Goal, *, budget: Budget, timezone: str | None) -> list[Expression]:
     """Expressions over the rows of `table` for a column of an INSERT; texts with a cast among them."""
     found = find_expressions(state, table, goal, budget=budget, timezone=timezone, split=False)
     mark = _PUNCTUATED.get(goal.column.base)

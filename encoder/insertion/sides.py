@@ -33,6 +33,7 @@ class Key:
     terms: tuple[tuple[Term, bool], ...]
     rank: NDArray[np.int64]
 
+
 # The types of a list's columns for whole numbers and texts; columns of other types may be cast.
 _LISTED = {INT: ("integer", "N"), "S": ("text", "S")}
 
