@@ -2,6 +2,7 @@
 
 - child rows, by every foreign key that refers to the table;
 - siblings: rows of another table that refer to the same row of a third one;
+- rows that a column refers to without a foreign key;
 - rows of another table with equal values in columns of the same name (a natural key, or a generic relation of an
   object's id and its type), and rows that refer to the key without a foreign key.
 """
@@ -17,6 +18,7 @@ from encoder.selection.linked import search
 from encoder.selection.links import Link
 from encoder.selection.masks import Offers
 from encoder.selection.model import Labels, MaskedAtom
+from encoder.selection.soft import soft_parents
 from scratch.catalog import Column, Table
 from stream.model import TableName
 
@@ -43,6 +45,8 @@ def atoms(
     offers = Offers(state.catalog[table], labels, budget, partial=partial, share=_SHARE, bound=bound)
     children = _children(state, table)
     search(state, _by_size(state, table, children, among), offers, budget, timezone, depth=1)
+    soft = [link for link in soft_parents(state, table, labels) if among is None or link.other in among]
+    search(state, soft, offers, budget, timezone, depth=1)
     relations = [link for link in _relations(state, table) if link not in children]
     search(state, _by_size(state, table, relations, among), offers, budget, timezone, depth=0)
     yield from offers

@@ -13,10 +13,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from emit.term import Query, Source, SourceKey, Term, conjoin, is_null, op, ref, subquery
+from emit.term import Query, Source, SourceKey, Term, cast, conjoin, is_null, op, ref, subquery
 from encoder.frame import Coded, Codes, Frame, State
 from encoder.selection.masks import columns_of, source
 from encoder.selection.model import Mask
+from encoder.selection.scales import TEXTS
 from scratch.catalog import Column, ForeignKey
 from stream.model import TableName
 
@@ -130,7 +131,19 @@ class Joined:
 
     @property
     def selected(self) -> tuple[Term, ...]:
-        return tuple(ref(self.link.key, column) for column in self.link.columns)
+        return tuple(self._linked(own, column) for own, column in self._pairs)
+
+    @property
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        return zip(self.link.own, self.link.columns, strict=True)
+
+    def _linked(self, own: str, column: str) -> Term:
+        """A column of the other table, as a text where one's own is."""
+        term, base = ref(self.link.key, column), self.frame.table.by_name[own].base
+        return cast(term, "text") if base in TEXTS and self._base(column) not in TEXTS else term
+
+    def _base(self, column: str) -> str:
+        return self.frame.state.catalog[self.link.other].by_name[column].base
 
     @property
     def own_term(self) -> Term:
@@ -139,8 +152,7 @@ class Joined:
     @property
     def correlation(self) -> tuple[Term, ...]:
         """The equations that a correlated query needs."""
-        pairs = zip(self.link.columns, self.link.own, strict=True)
-        return tuple(op(ref(self.link.key, column), "=", ref((), own)) for column, own in pairs)
+        return tuple(op(self._linked(own, column), "=", ref((), own)) for own, column in self._pairs)
 
     def value(self, select: Term, condition: Condition | None) -> Term:
         """The correlated query of one value about a row's group."""
