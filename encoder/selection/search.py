@@ -53,6 +53,8 @@ _TELLING = 12
 _LONG_TERM = 120
 # A selection this short is not worth a search for disjunctions.
 _SHORT = 24
+# A selection is no chance where each of its bytes stands for so many bits about the rows; a longer one may still be.
+_BITS, _CONVINCING = 5, 80
 _ALTERNATIVES = 4
 # Alternatives that cost so many bytes more are of no use.
 _FURTHER = 24
@@ -107,13 +109,13 @@ def find_selections(
     search.offer(selection.terms for selection in known)
     if search.leaves(_LEAST):
         search.offer(search.conjunctions())
-    if further is not None and search.leaves(_LEAST_FURTHER):
+    if further is not None and search.leaves(_LEAST_FURTHER) and not search.convinced:
         search.further = further
         search.look_beside([*further(labels, search.bound), *clauses(state, table, labels, budget, timezone)])
         search.offer(search.conjunctions())
     if named is not None and search.leaves(_LEAST_NAMED):
         search.offer([selection.terms for selection in named(search.bound)])
-    if search.worthwhile and not simple:
+    if search.worthwhile and not search.convinced and not simple:
         search.disjunctions()
     return search.found[:keep]
 
@@ -161,6 +163,21 @@ class _Search:
     def bound(self) -> int | None:
         """The size to beat."""
         return self.found[0].size if self.found else None
+
+    @property
+    def convinced(self) -> bool:
+        """Whether the shortest selection says so much about the rows in so few bytes that it is no chance: what the
+        rows were selected by is then hardly anything else."""
+        if not self.found or len(self.found[0].terms) > 1:
+            return False
+        size = self.found[0].size
+        return size <= _CONVINCING and self._bits >= _BITS * size
+
+    @cached_property
+    def _bits(self) -> float:
+        """What it takes to tell the rows to select from as many others: log2 C(n+m, n)."""
+        n, m = len(self.must_rows), len(self.must_not_rows)
+        return (math.lgamma(n + m + 1) - math.lgamma(n + 1) - math.lgamma(m + 1)) / math.log(2)
 
     # -- conjunctions
 
