@@ -115,7 +115,7 @@ def find_selections(
         search.offer(search.conjunctions())
     if named is not None and search.leaves(_LEAST_NAMED):
         search.offer([selection.terms for selection in named(search.bound)])
-    if search.worthwhile and not search.convinced and not simple:
+    if search.worthwhile and not simple:
         search.disjunctions()
     return search.found[:keep]
 
@@ -168,7 +168,7 @@ class _Search:
     def convinced(self) -> bool:
         """Whether the shortest selection says so much about the rows in so few bytes that it is no chance: what the
         rows were selected by is then hardly anything else."""
-        if not self.found or len(self.found[0].terms) > 1:
+        if not self.found:
             return False
         size = self.found[0].size
         return size <= _CONVINCING and self._bits >= _BITS * size
@@ -284,6 +284,8 @@ class _Search:
         useful = (held for held in self.beside if not held.on_must_not.any() and held.on_must.any())
         terms = self._pool(chain(near, useful), pure=True)[:_MAX_TERMS]
         self.offer(self._disjoined(terms))
+        if self.convinced:
+            return
         rests = self._rests(terms) if self.worthwhile else []
         for rest in rests[:1]:
             self._look_at_part(rest)
