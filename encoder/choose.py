@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+import numpy as np
+
 from encoder.budget import Budget
 from encoder.context import Context
-from encoder.frame import State
+from encoder.frame import Frame, State
 from encoder.rowset import row_set_selections
 from encoder.selection import children, groups, relatives, trees
 from encoder.selection.features import look
 from encoder.selection.lower import Where, lower
 from encoder.selection.model import Labels, MaskedAtom, Path, Selection
 from encoder.selection.priors import Prior, recall, remember
+from encoder.selection.rowset import key_bytes
 from encoder.selection.search import find_selections
 from stream.model import TableName
 
@@ -32,6 +35,8 @@ _PLENTY = 0.3
 _SELECT, _SELECT_ROW, _CELL, _UNIT = 0.1, 1e-6, 3e-8, 6.5e-5
 # Units of a glance.
 _GLANCE = 300
+# From lists of so many bytes on a search is worth all of its work, and the part that it is always worth.
+_STAKE, _LEAST_STAKE = 300, 0.25
 # Atoms that compact row sets are tried beside.
 _WITHIN = 2
 
@@ -47,6 +52,7 @@ def _select(context: Context, table: TableName, labels: Labels, share: float) ->
     prior = recall(state, table, labels)
     if prior.changed is not None and not _above(state, table) & prior.changed:
         return _again(context, table, labels, prior, share)
+    share *= _stake(state.frame(table), labels)
     rows = state.frame(table).size
     worth = context.meter.spend(share * (_SELECT + rows * _SELECT_ROW))
     extra: list[MaskedAtom] = []
@@ -83,6 +89,13 @@ def _select(context: Context, table: TableName, labels: Labels, share: float) ->
     # Searches differ widely: what this one really took is charged when it is known.
     context.meter.account(granted, budget, _UNIT)
     return found
+
+
+def _stake(frame: Frame, labels: Labels) -> float:
+    """The part of the usual work that it is worth to find something shorter than a list of the rows' keys."""
+    rows = np.flatnonzero(labels.must)
+    listed = len(rows) * key_bytes(frame, int(rows[0])) if len(rows) and frame.table.row_key else _STAKE
+    return min(1.0, max(_LEAST_STAKE, listed / _STAKE))
 
 
 def _above(state: State, table: TableName) -> set[TableName]:
