@@ -30,6 +30,7 @@ from tersql.instances import Instance, instance_of, read_instance
 from tersql.optimize import Options, finished
 from tersql.pool import Pool
 from tersql.rounds import in_rounds
+from tersql.stakes import stake
 from tersql.worker import Task
 from tersql.workloads import Workload, find_workloads
 from tersql.workspace import Origin, workspace
@@ -187,12 +188,12 @@ def search(workload: Workload, *, scratch: str | None = None, options: Options |
     """The choices that the transactions of `workload` leave, each with the bytes of its proved script."""
     options = options or Options()
     with ExitStack() as stack:
-        total = sum(1 for _ in open_stream(workload.stream))
-        pool = stack.enter_context(Pool(min(max(1, options.jobs), total)))
+        stakes = [stake(transaction) for transaction in open_stream(workload.stream)]
+        pool = stack.enter_context(Pool(min(max(1, options.jobs), len(stakes))))
         stack.enter_context(server_errors())
         place = stack.enter_context(workspace(Origin(workload.dump), scratch))
         task = Task(workload.stream, options.strategy, options.timezone)
-        done = in_rounds(pool, place, task, total, options.effort, Deadline(), options.progress)
+        done = in_rounds(pool, place, task, stakes, options.effort, Deadline(), options.progress)
         result = finished(place, workload.stream, done, options.timezone)
     reports = zip(done, result.transactions, strict=True)
     return [instance_of(workload.name, one.solved, report.size) for one, report in reports]

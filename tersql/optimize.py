@@ -22,6 +22,7 @@ from tersql.errors import NotReplayable, server_errors
 from tersql.pool import Pool
 from tersql.rounds import EFFORTS, in_rounds
 from tersql.sequencing import adjusted, choose
+from tersql.stakes import stake
 from tersql.temporary import rereadable
 from tersql.worker import Done, Task
 from tersql.workspace import Origin, Workspace, workspace
@@ -29,7 +30,7 @@ from tersql.workspace import Origin, Workspace, workspace
 _log = logging.getLogger("tersql")
 
 # What is kept of the time limit for the last pass.
-_SEARCH_SHARE = 0.8
+_SEARCH_SHARE = 0.86
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +117,13 @@ def optimize(
     origin = Origin(Path(dump) if dump is not None else None, database)
     with ExitStack() as stack:
         path = stack.enter_context(rereadable(Path(stream)))
-        total = sum(1 for _ in open_stream(path))
-        pool = stack.enter_context(Pool(min(max(1, options.jobs), total)))
+        stakes = [stake(transaction) for transaction in open_stream(path)]
+        pool = stack.enter_context(Pool(min(max(1, options.jobs), len(stakes))))
         stack.enter_context(server_errors())
         place = stack.enter_context(workspace(origin, scratch))
         connect(place.admin_dsn, timezone=options.timezone).close()  # refuses a zone that the server does not know
         task = Task(path, options.strategy, options.timezone)
-        found = in_rounds(pool, place, task, total, options.effort, deadline, options.progress)
+        found = in_rounds(pool, place, task, stakes, options.effort, deadline, options.progress)
         result = finished(place, path, found, options.timezone)
     return replace(result, seconds=time.monotonic() - started)
 

@@ -5,6 +5,7 @@ Work is counted (see encoder.budget.Meter), so both rounds, and who is in the se
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -26,21 +27,34 @@ _MORE, _MOST = 2.0, 60.0
 _GLANCE = 0.4
 # The part of the time limit for the first round, should the clock have to end it.
 _FIRST_TIME = 0.7
+# What a transaction is worth in the first round grows with the binary logarithm of its bytes, counted from so few on,
+# between these.
+_LIGHT, _LIGHTEST, _WEIGHTIEST = 300, 1.5, 6.0
 # Transactions of fewer bytes are as good as they get.
 _SHORT = 120
 
 
 def effort(level: str, transactions: int) -> Effort:
-    """The counted work that each transaction of a stream with so many of them gets at `level` in the first round."""
+    """The counted work that each transaction of a stream with so many of them gets at `level` in the first round, if
+    all are alike."""
     scale = EFFORTS[level]
     return Effort(scale, scale * max(_LEAST, _FIRST / max(1, transactions)))
+
+
+def efforts(level: str, stakes: Sequence[int]) -> dict[int, Effort]:
+    """The counted work of each transaction in the first round by its index: the more, the more bytes a search may save
+    (see tersql.stakes)."""
+    alike = effort(level, len(stakes))
+    weights = [min(_WEIGHTIEST, max(_LIGHTEST, math.log2(max(stake, 1) / _LIGHT))) for stake in stakes]
+    each = alike.allowance * len(weights) / max(1.0, sum(weights))
+    return {index: replace(alike, allowance=each * weight) for index, weight in enumerate(weights, start=1)}
 
 
 def in_rounds(
     pool: Pool,
     place: Workspace,
     task: Task,
-    total: int,
+    stakes: Sequence[int],
     level: str,
     deadline: Deadline,
     progress: Callable[[int, int], None] | None,
@@ -48,15 +62,15 @@ def in_rounds(
     """All transactions of the stream in its order, those that are still long after a search that was cut short
     searched once more with what the others left.
 
-    `task` lacks what differs by worker.  Raises StreamError, ScratchError, InternalError.
+    `stakes` are the bytes that the transactions take at most, see tersql.stakes; `task` lacks what differs by worker.
+    Raises StreamError, ScratchError, InternalError.
     """
 
     def told(before: int, whole: int) -> Callable[[int], None] | None:
         return None if progress is None else lambda done: progress(before + done, whole)
 
-    first = effort(level, total)
-    wanted = dict.fromkeys(range(1, total + 1), first)
-    found = pool.solve(place, task, wanted, deadline.sooner(_FIRST_TIME), told(0, total))
+    first, total = effort(level, len(stakes)), len(stakes)
+    found = pool.solve(place, task, efforts(level, stakes), deadline.sooner(_FIRST_TIME), told(0, total))
     again = second_round(list(found.values()), first)
     if again and not deadline.passed:
         for index, done in pool.solve(place, task, again, deadline, told(total, total + len(again))).items():

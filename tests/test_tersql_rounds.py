@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from encoder.context import Effort
 from encoder.transaction import Solved, Variant
-from tersql.rounds import effort, second_round
+from stream.model import Op, RowChange, TableName, Transaction
+from tersql.rounds import effort, efforts, second_round
+from tersql.stakes import stake
 from tersql.worker import Done
 
 FIRST = Effort(1.0, 3.0)
@@ -43,6 +45,31 @@ def test_every_transaction_is_worth_something_however_many_there_are() -> None:
     assert effort("default", 1).allowance > effort("default", 100).allowance >= 0.5
     assert effort("default", 10**6).allowance == 0.6
     assert effort("high", 30).scale > effort("low", 30).scale
+
+
+def test_the_more_bytes_a_transaction_takes_the_more_it_is_worth() -> None:
+    stakes = [100, 1_000, 10_000, 10**9]
+    shares = [each.allowance for each in efforts("default", stakes).values()]
+    assert shares == sorted(shares)
+    assert shares[-1] <= 4 * shares[0]
+    assert abs(sum(shares) - 4 * effort("default", 4).allowance) < 1e-9
+    assert efforts("default", []) == {}
+
+
+def test_a_stake_is_about_the_bytes_of_literals() -> None:
+    table = TableName("public", "t")
+
+    def update(key: int, value: str) -> RowChange:
+        return RowChange(Op.UPDATE, table, {"id": str(key), "a": "x"}, {"id": str(key), "a": value})
+
+    alike = [update(key, "y" * 50) for key in range(10)]
+    each = [update(key, f"{key}" + "y" * 50) for key in range(10)]
+    inserts = [RowChange(Op.INSERT, table, None, {"id": str(key), "a": "z" * 50}) for key in range(10)]
+    deletes = [RowChange(Op.DELETE, table, {"id": str(key), "a": "z" * 50}, None) for key in range(10)]
+    same, other, come, go = (stake(Transaction(1, tuple(changes))) for changes in (alike, each, inserts, deletes))
+    assert 100 < same < 200 < 500 < other
+    assert 500 < come < 700
+    assert go < 150
 
 
 def test_two_searches_join() -> None:
