@@ -25,6 +25,9 @@ from stream.model import RowChange, TableName
 
 # What a statement has beside its table's name, at the least: UPDATE t SET a=1 WHERE b=1;
 _LEAST_STATEMENT = 26
+# Searched statements of so many bytes for each table are not taken apart.
+_PLAIN = 80
+_SEARCHED = frozenset({"update", "delete", "insert", "shared"})
 # The share of what is left of the work for a block of one run of changes, and of several.
 _OF_ONE, _OF_SEVERAL = 0.6, 0.35
 
@@ -41,7 +44,7 @@ def search_blocks(context: Context, pieces: Sequence[Segment]) -> Blocks:
         with _at(context, pieces[:start]):
             if start == 0 and n > 1:
                 _solve(context, pieces, (0, n), blocks)
-                if any(len(plan.candidates) == 1 and plan.candidates[0].is_plain for plan in blocks[0, n]):
+                if any(_is_plain(plan, len(_tables(pieces))) for plan in blocks[0, n]):
                     return blocks
             run_end = start + 1
             while run_end < n and pieces[run_end].run == pieces[start].run:
@@ -83,6 +86,13 @@ def _solve(context: Context, pieces: Sequence[Segment], interval: Interval, bloc
     lent = replace(context, meter=meter)
     blocks[interval] = solve_block(lent, owed, origins_in(context.state, changes)) if owed else [Plan((), 0)]
     context.meter.pay(meter)
+
+
+def _is_plain(plan: Plan, tables: int) -> bool:
+    """Whether the plan says all so shortly that what is found for parts of it would hardly be shorter."""
+    if len(plan.candidates) == 1 and plan.candidates[0].is_plain:
+        return True
+    return plan.size <= _PLAIN * tables and all(candidate.kind in _SEARCHED for candidate in plan.candidates)
 
 
 def _unsplittable(plans: Sequence[Plan], pieces: Sequence[Segment]) -> bool:
