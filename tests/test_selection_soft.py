@@ -43,7 +43,8 @@ def state(server: Server) -> Iterator[State]:
     [
         ("tag", "kind_id=4", ["lab_sample"]),
         ("tag", "kind_id=7", ["lab_probe"]),
-        ("tag", "true", []),
+        ("tag", "true", ["lab_probe", "lab_sample", "history"]),
+        ("tag", "id<9", []),
         ("remark", "target='Probe'", ["lab_probe"]),
         ("history", "at<5", ["lab_probe"]),
         ("lab_sample", "true", []),

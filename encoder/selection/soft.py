@@ -2,13 +2,15 @@
 
 Where they lead is told by names.  The rows to select have a column of one text, or refer to one row with such a text,
 that the other table is called by (`content_type_id` of the row ('dcim', 'interface') stands for dcim_interface), or
-the column itself is called by the table (`message_id`).
+the column itself is called by the table (`message_id`).  Where no name tells, many different values that are all keys
+of one of few tables do.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -20,9 +22,12 @@ from stream.model import TableName, Value
 
 _INTEGERS = frozenset({"smallint", "integer", "bigint"})
 _TEXTS = frozenset({"text", "character varying"})
+_KEYS = "keys"
 _NO_LETTER = re.compile(r"[^a-z0-9]")
 # Shorter names mean nothing.
 _SHORTEST = 3
+# Fewer values are keys of too many tables; how many tables are taken by their keys alone.
+_FEWEST, _COVERING = 10, 3
 
 
 def soft_parents(state: State, table: TableName, labels: Labels) -> list[Link]:
@@ -34,20 +39,39 @@ def soft_parents(state: State, table: TableName, labels: Labels) -> list[Link]:
     if not columns or not rows:
         return []
     told = _told(state, frame, rows)
-    found: list[tuple[bool, TableName, str, str]] = []
+    found: list[Link] = []
     for column in columns:
         values = {frame.texts(column.name)[row] for row in rows}
-        if None in values or not all(map(_is_number, values)):
-            continue
-        names = {*told, _plain(column.name.removesuffix("_id"))}
-        for other in state.catalog:
-            exact = _agrees(other, names)
-            key = state.catalog[other].primary_key
-            if exact is None or len(key) != 1 or state.catalog[other].by_name[key[0]].base not in _INTEGERS:
-                continue
-            if values <= set(state.frame(other).texts(key[0])):
-                found.append((not exact, other, column.name, key[0]))
-    return [Link(table, (own,), other, (key,)) for _, other, own, key in sorted(found)]
+        if None not in values and all(map(_is_number, values)):
+            names = {*told, _plain(column.name.removesuffix("_id"))}
+            leads = _named(state, names, values) or _covering(state, values)
+            found += [Link(table, (column.name,), other, state.catalog[other].primary_key) for other in leads]
+    return found
+
+
+def _named(state: State, names: set[str], values: set[Value]) -> list[TableName]:
+    """Tables with these keys that are called by one of `names`, exactly first."""
+    agreeing = [(not exact, name) for name in state.catalog if (exact := _agrees(name, names)) is not None]
+    return [name for _, name in sorted(agreeing) if values <= _keys(state, name)]
+
+
+def _covering(state: State, values: set[Value]) -> list[TableName]:
+    """The smallest tables with these keys, if there are many."""
+    if len(values) < _FEWEST:
+        return []
+    large = sorted((state.frame(name).size, name) for name in state.catalog if state.frame(name).size >= len(values))
+    return list(islice((name for _, name in large if values <= _keys(state, name)), _COVERING))
+
+
+def _keys(state: State, name: TableName) -> set[Value]:
+    """The keys of the table's rows; none where they are no integers."""
+    table, frame = state.catalog[name], state.frame(name)
+    if len(table.primary_key) != 1 or table.by_name[table.primary_key[0]].base not in _INTEGERS:
+        return set()
+    if _KEYS not in frame.made:
+        frame.made[_KEYS] = set(frame.texts(table.primary_key[0]))
+    found: set[Value] = frame.made[_KEYS]
+    return found
 
 
 def _referring(table: Table) -> Iterator[Column]:
