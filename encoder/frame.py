@@ -128,12 +128,25 @@ class Frame:
     def parent(self, key: ForeignKey) -> Codes:
         """For every row the row of `key.target` that it refers to, -1 for none."""
         target = self.state.frame(key.target)
-        found = {
-            value: place
-            for place, value in enumerate(zip(*(target.texts(name) for name in key.target_columns), strict=True))
-        }
-        own = zip(*(self.texts(name) for name in key.columns), strict=True)
-        return np.fromiter((found.get(value, -1) for value in own), dtype=np.int32, count=self.size)
+        known: tuple[Frame, Codes] | None = self.made.get(("parent", key))
+        if known is None or known[0] is not target:  # which may have changed since
+            index = target.places(key.target_columns)
+            own = zip(*(self.texts(name) for name in key.columns), strict=True)
+            codes = np.fromiter((index.get(value, -1) for value in own), dtype=np.int32, count=self.size)
+            codes.flags.writeable = False
+            known = self.made["parent", key] = target, codes
+        return known[1]
+
+    def places(self, columns: tuple[str, ...]) -> Mapping[Key, int]:
+        """Values of `columns` → row; of several rows with the same the last one."""
+        if columns == self.table.row_key:
+            return self.index
+        key = "places", columns
+        if key not in self.made:
+            values = zip(*(self.texts(name) for name in columns), strict=True)
+            self.made[key] = {value: place for place, value in enumerate(values)}
+        found: Mapping[Key, int] = self.made[key]
+        return found
 
     def _fetch(self, column: str) -> None:
         wanted = [column]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -20,8 +20,9 @@ from emit.render import render
 from emit.term import Query, Term, Update, conjoin
 from encoder import literals
 from encoder.assignment.evaluate import ABSENT, evaluate, window_values
+from encoder.assignment.families import BRIEF, FAMILIES
 from encoder.assignment.model import Expression, WindowExpression
-from encoder.assignment.search import Goal, find_expressions, find_partial, find_windows
+from encoder.assignment.search import Goal, find_constant, find_expressions, find_partial, find_windows
 from encoder.assignment.window_conditions import window_conditions
 from encoder.assignment.window_sql import update_from_window
 from encoder.budget import Budget
@@ -51,11 +52,13 @@ _EXPRESSION, _EXPRESSION_ROW, _EXPRESSION_UNIT, _WINDOW_ROW = 0.08, 3e-4, 4e-3, 
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of the frame that one statement might update: where, from what, to what, which columns."""
+    """Rows of the frame that one statement might update: where, from what, to what, which columns.  `brief` says that
+    only the likeliest expressions are looked for."""
 
     rows: tuple[int, ...]
     pairs: tuple[tuple[RowTuple, RowTuple], ...]
     places: tuple[int, ...]
+    brief: bool = False
 
     def elements(self, effect: TableEffect) -> frozenset[Element]:
         name = effect.table.name
@@ -92,25 +95,56 @@ class UpdateSearch:
         if not self.effect.updates or len(self._index) < self.frame.size:
             return []
         whole = self.whole()
-        found = self._attempt(whole)
-        found += self._by_trigger(whole)
         clusters = self.clusters(whole)
+        # Rows in which different columns change are seldom the work of one far-fetched expression.
+        first = replace(whole, brief=bool(clusters))
+        found = self._attempt(first)
+        found += self._by_trigger(first)
         best = min((c.size for c in found if whole.elements(self.effect) <= c.covers), default=None)
         for family in clusters:
             # Splitting pays only if the heads of the statements alone leave something to gain.
             if best is not None and sum(self._least(group) for group in family) >= best:
                 continue
+            if self._settles(whole, found):
+                break
             for group in family:
                 made = self._attempt(group)
                 found += made
                 found += self._by_trigger(group)
                 if not made:
                     found += self._parts(group)
-        if best is None:
+        if best is None and self._settles(whole, found):
+            if self._lift(whole, [group for family in clusters for group in family]):
+                found += self._attempt(whole)
+        elif best is None:
+            if clusters:
+                found += self._attempt(whole)
             found += self._parts(whole)
             for part in self.by_ease(whole):
                 found += self._attempt(part)
         return found
+
+    def _lift(self, whole: Group, parts: Sequence[Group]) -> bool:
+        """Whether what was found for parts of the rows is right on all of them, for every column; it is known from then
+        on."""
+        memo = self.context.state.memo
+        for place in whole.places:
+            column, goal = self.table.stored[place], whole.goal(place)
+            options = [e for part in parts if place in part.places for e in memo.get(self._key(part, place), ())]
+            fits = []
+            for expression in dict.fromkeys(options):
+                (values,) = self._values([(column, expression)])
+                if all(values[row] == new for row, new in zip(whole.rows, goal, strict=True)):
+                    fits.append(expression)
+            if not fits and not memo.get(self._key(whole, place)):
+                return False
+            memo[self._key(whole, place)] = memo.get(self._key(whole, place)) or fits
+        return True
+
+    def _settles(self, group: Group, found: Sequence[Candidate]) -> bool:
+        """Whether statements with expressions do all of a group among them."""
+        covered = frozenset[Element]().union(*(one.covers for one in found if one.kind == "update"))
+        return group.elements(self.effect) <= covered
 
     def _parts(self, group: Group) -> list[Candidate]:
         """What is found for parts of a group that no single statement was found for."""
@@ -215,8 +249,16 @@ class UpdateSearch:
             if not any((free <= earlier).all() for earlier in seen):
                 found.append(self._select(group, assignments, free, target))
             seen.append(free)
-        found += self._by_window(group, target)
+        best = cheapest(found)
+        if best is None or best.size > self._least_with_window(group):
+            found += self._by_window(group, target)
         return [candidate for candidate in found if candidate is not None]
+
+    def _least_with_window(self, group: Group) -> int:
+        """A lower bound on the bytes of a statement that takes a value of `group` from a window."""
+        name, key = self.table.name.name, ",".join(self.table.row_key)
+        sets = sum(len(self.table.stored[place].name) + 3 for place in group.places)
+        return len(f"UPDATE {name} SET FROM(SELECT {key} i,rank()OVER()j FROM {name})a WHERE i={key}") + sets
 
     def _by_window(self, group: Group, target: frozenset[Element]) -> Iterator[Candidate | None]:
         """Statements that take one column's value from a window over the table, others by expressions."""
@@ -265,20 +307,23 @@ class UpdateSearch:
         column, selected = self.table.stored[place].name, window.selected
         made = partial(
             update_from_window,
+            self.context.catalog,
             self.table,
             column,
             window,
             others=[(other.name, expression.term) for other, expression in others],
             windows=[(self.table.stored[p].name, one) for p, one in more],
         )
-        needed: frozenset[Path] = frozenset().union(*(expression.paths for _, expression in others))
+        # A selection inside of the derived query joins for itself.
+        joined = () if selected else others
+        above: frozenset[Path] = frozenset().union(*(expression.paths for _, expression in joined))
         must = np.zeros(self.frame.size, dtype=np.bool_)
         must[list(group.rows)] = True
-        if not selected and not needed:
+        if not selected:
             # Rows that the window leaves as they are need no condition; the proof tells.
             yield made()
         idle = ~must if selected else ~must & ~self._window_free(windows, others)
-        if not selected and not needed and idle.any():
+        if not selected and idle.any():
             state, timezone = self.context.state, self.context.timezone
             found = window_conditions(state, self.table, window, must, idle, timezone)
             enough = [condition for condition, holds in found if not (idle & holds).any()]
@@ -289,7 +334,7 @@ class UpdateSearch:
                 yield from self._by_value(made, condition, Labels(must, idle & holds))
         for forbidden in (idle, ~must) if (idle != ~must).any() else (idle,):
             for selection in self._selections(Labels(must, forbidden)):
-                for where in lowered(self.context, self.table.name, selection, needed=needed):
+                for where in lowered(self.context, self.table.name, selection, needed=above):
                     yield made(where=where.where, sources=where.sources)
 
     def _by_value(self, made: Callable[..., Update], condition: Term, labels: Labels) -> Iterator[Update]:
@@ -357,18 +402,30 @@ class UpdateSearch:
         return Goal(self.table.stored[place], np.array(group.rows, dtype=np.int64), group.goal(place))
 
     def _find_expressions(self, group: Group, place: int) -> list[Expression]:
+        key = self._key(group, place)
+        if group.brief and key not in self.context.state.memo:
+            key = (*key, "brief")
         goal = self._goal(group, place)
-        key = ("expressions", self.table.name, place, group.rows, tuple(goal.new))
-        return self.context.state.remember(key, lambda: self._search_expressions(goal))
+        return self.context.state.remember(key, lambda: self._search_expressions(goal, group.brief))
 
-    def _search_expressions(self, goal: Goal) -> list[Expression]:
+    def _key(self, group: Group, place: int) -> tuple[Hashable, ...]:
+        return "expressions", self.table.name, place, group.rows, group.goal(place)
+
+    def _search_expressions(self, goal: Goal, brief: bool) -> list[Expression]:
         meter = self.context.meter
         if not meter.spend(_EXPRESSION + len(goal.rows) * _EXPRESSION_ROW):
-            return []
+            return find_constant(self.context.state, self.table.name, goal, self.context.timezone)
         budget = Budget(self.context.effort.units(_EXPRESSIONS), self.context.lab.deadline)
         granted = budget.left
         found = find_expressions(
-            self.context.state, self.table.name, goal, budget=budget, timezone=self.context.timezone, keep=3
+            self.context.state,
+            self.table.name,
+            goal,
+            budget=budget,
+            timezone=self.context.timezone,
+            keep=3,
+            split=not brief,
+            tiers=BRIEF if brief else FAMILIES,
         )
         meter.account(granted, budget, _EXPRESSION_UNIT)
         return found

@@ -34,6 +34,8 @@ CREATE TABLE port(id int PRIMARY KEY, device_id int NOT NULL REFERENCES device(i
   rank int, kind text, day date NOT NULL);
 CREATE TABLE ping(id int PRIMARY KEY, port_id int NOT NULL REFERENCES port(id), at timestamptz NOT NULL,
   ms int NOT NULL);
+CREATE TABLE quote(id int PRIMARY KEY, device_id int NOT NULL REFERENCES device(id),
+  cable_id int NOT NULL REFERENCES cable(id), price int NOT NULL);
 CREATE TABLE log(id int PRIMARY KEY, object_id text NOT NULL, at timestamptz NOT NULL, label text);
 CREATE TABLE net(id int PRIMARY KEY, block cidr NOT NULL, first inet NOT NULL, size int NOT NULL, inner_count int);
 INSERT INTO area SELECT i, '0001'||CASE WHEN i>1 THEN to_char(1+i%4,'FM0000')ELSE''END
@@ -48,6 +50,8 @@ INSERT INTO port SELECT i, 1+i*i%40, CASE WHEN i<=120 THEN 1+i%60 END, CASE WHEN
   FROM generate_series(1,200) i;
 INSERT INTO ping SELECT i, 1+i*11%200, '2024-1-1'::timestamptz+i*i%900*interval '7h', i*7919%500
   FROM generate_series(1,800) i;
+INSERT INTO quote SELECT i*60+j, i, j, i*j*7919%1000+1 FROM generate_series(1,40) i, generate_series(1,60) j
+  WHERE (i+j)%5>0;
 INSERT INTO log SELECT i, 1+i*i%40, '2024-1-1'::timestamptz+i*31%200*interval '5h', NULL FROM generate_series(1,150) i;
 INSERT INTO net SELECT i, set_masklen(('10.0.0.0'::inet+i%20*65536)::cidr, 16+4*(i/20)),
   '10.0.0.1'::inet+i*i%90*65536::bigint, 10+i*7%90, 0 FROM generate_series(1,80) i;
@@ -62,6 +66,11 @@ PLANTED = [
     ("device", "seen", "(SELECT max(at)FROM log WHERE object_id=device.id||'')", "id<30"),
     ("log", "label", "(SELECT name FROM device WHERE id||''=object_id)", "true"),
     ("log", "label", "(SELECT name||' seen'FROM device WHERE id||''=object_id)", "true"),
+    # Alike in two references, and arithmetic with what is there.
+    ("port", "rank", "(SELECT price FROM quote q WHERE q.device_id=port.device_id AND q.cable_id=port.cable_id)",
+     "EXISTS(SELECT FROM quote q WHERE q.device_id=port.device_id AND q.cable_id=port.cable_id)"),
+    ("port", "rank", "(SELECT price FROM quote q WHERE q.device_id=port.device_id AND q.cable_id=port.cable_id)*flags",
+     "EXISTS(SELECT FROM quote q WHERE q.device_id=port.device_id AND q.cable_id=port.cable_id)"),
     # Grandchildren.
     ("device", "score", "(SELECT count(*)FROM ping,port p WHERE device_id=device.id AND p.id=port_id)", "id>5"),
     ("device", "seen", "(SELECT max(at)FROM ping,port p WHERE device_id=device.id AND p.id=port_id)", "id>5"),
@@ -72,6 +81,8 @@ PLANTED = [
     # Counts and extremes in a text.
     ("device", "note", "(SELECT count(*)||' ports, top '||max(height)::int FROM port WHERE device_id=device.id)",
      "true"),
+    ("device", "note", "(SELECT sum(height)||' high'FROM port WHERE device_id=device.id)",
+     "id IN(SELECT device_id FROM port)"),
     # Above in a tree of paths, and networks in networks.
     ("area", "label", "title||' at '||(SELECT host FROM domain,area b WHERE area.path^@b.path AND b.id=area_id)",
      "id>5"),
@@ -79,6 +90,8 @@ PLANTED = [
     ("net", "first", "first+size-1", "true"),
     ("net", "first", "first-10", "true"),
     ("net", "first", "broadcast(block)", "true"),
+    ("port", "label", "'port '||flags+1||' of '||(SELECT name FROM device d WHERE d.id=device_id)", "true"),
+    ("port", "rank", "-(SELECT count(*)FROM ping WHERE port_id=port.id)-1", "true"),
     ("port", "rank", "round(flags*12.5,-1)", "true"),
     ("port", "rank", "(flags+6)%7", "flags<7"),
 ]  # fmt: skip
@@ -130,16 +143,20 @@ WINDOWS = [
     ("rank", "lead(p.id)OVER(PARTITION BY device_id,side ORDER BY day,p.id)", "n", "port p"),
     ("rank", "first_value(p.id)OVER(PARTITION BY device_id ORDER BY-height,p.id)", "n", "port p"),
     ("label", "min(p.id)OVER(PARTITION BY device_id,side)", "'like '||n", "port p"),
+    # A value of the row above beside the window's.
+    ("label", "rank()OVER(PARTITION BY device_id ORDER BY p.id)", "name||' port '||n", "port p JOIN device d ON "
+     "d.id=device_id"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("column", "window", "value", "source"), WINDOWS)
 def test_window(session: Session, column: str, window: str, value: str, source: str) -> None:
-    statement = f"UPDATE port SET {column}={value} FROM(SELECT p.id i,{window}n FROM {source})x WHERE i=id"
+    above = ",name" if value.startswith("name") else ""
+    statement = f"UPDATE port SET {column}={value} FROM(SELECT p.id i{above},{window}n FROM {source})x WHERE i=id"
     state, name, goal = goal_of(session, "port", column, statement)
     found = find_windows(state, name, goal, budget=Budget(500), timezone="UTC")
     assert found
-    best = render(update_from_window(state.catalog[name], column, found[0]))
+    best = render(update_from_window(state.catalog, state.catalog[name], column, found[0]))
     assert size(best) <= size(statement)
     _, _, again = goal_of(session, "port", column, best)
     assert again.rows.tolist() == goal.rows.tolist()
@@ -154,7 +171,9 @@ def test_two_windows_share_a_derived_query(session: Session) -> None:
     state, name, goal = goal_of(session, "port", "rank", NEXT)
     window = find_windows(state, name, goal, budget=Budget(500), timezone="UTC")[0]
     table = state.catalog[name]
-    statement = render(update_from_window(table, "rank", window, windows=[("flags", window)], where=None))
+    statement = render(
+        update_from_window(state.catalog, table, "rank", window, windows=[("flags", window)], where=None)
+    )
     assert statement.count("SELECT") == 1
     assert "rank=j,flags=k" in statement
 
@@ -167,7 +186,9 @@ def test_window_value_tells_rows(session: Session) -> None:
     must[goal.rows] = True
     found = window_conditions(state, table, window, must, ~must, "UTC")
     exact = next(condition for condition, holds in found if not (holds & ~must).any())
-    _, _, again = goal_of(session, "port", "rank", render(update_from_window(table, "rank", window, where=exact)))
+    _, _, again = goal_of(
+        session, "port", "rank", render(update_from_window(state.catalog, table, "rank", window, where=exact))
+    )
     assert again.rows.tolist() == goal.rows.tolist()
 
 

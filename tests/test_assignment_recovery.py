@@ -38,7 +38,8 @@ INSERT INTO item SELECT i, nullif(1+i%7,7),
   (i*7919%20000)/100.+1, (i*104729%900)/10.+3, i*31%60, i*13%32, (i*17%97)/9.0, i%3>0,
   '2024-1-1'::timestamptz+i*interval '7h 13m 5s', '2024-2-1'::date+i%90,
   CASE WHEN i%5>0 THEN '2024-6-1'::timestamptz+i*interval '1h' END,
-  jsonb_build_object('color',(ARRAY['red','blue'])[1+i%2],'w',i%9,'dim',jsonb_build_object('x',i,'y',2))
+  jsonb_build_object('color',(ARRAY['red','blue'])[1+i%2],'w',i%9,'dim',jsonb_build_object('x',i,'y',2,
+  'hosts',jsonb_build_array('h'||i,'k')))
   ||(CASE WHEN i%3=0 THEN '{"old":1}' ELSE '{}' END)::jsonb,
   (ARRAY['{a,b}','{c}','{}','{b,a,d}'])[1+i%4]::text[], 0, i%11, CASE WHEN i>5 THEN 1+i%5 END, NULL, NULL,
   'br-'||1+i*i%6, CASE WHEN i>9 THEN to_char(100+i%9,'FM000')ELSE''END||to_char(100+i,'FM000')
@@ -124,6 +125,8 @@ PLANTED: list[tuple[str, str, str, str]] = [
     ("text", "label", "to_char(due,'DD.MM.YYYY')", ""),
     ("text", "label", "'item-'||to_char(id,'FM0000')", ""),
     ("text", "label", "md5(title)", ""),
+    ("text", "label", "left(md5(title||id),16)", ""),
+    ("text", "label", "right(md5(title),12)", ""),
     ("text", "label", "title||coalesce(note,'')", ""),
     ("text", "label", "meta->>'color'", ""),
     ("text", "label", "initcap(meta->>'color')||' '||title", ""),
@@ -153,6 +156,7 @@ PLANTED: list[tuple[str, str, str, str]] = [
     ("document", "meta", "meta-'{old,w}'::text[]", ""),
     ("document", "meta", "meta-'old'||'{\"color\":\"x\"}'", ""),
     ("document", "meta", "jsonb_set(meta,'{dim,y}','3')", ""),
+    ("document", "meta", "jsonb_set(meta,'{dim,hosts,1}','\"10.0.1.99\"')", ""),
     ("document", "meta", "meta#-'{dim,x}'", ""),
     ("document", "meta", "meta||jsonb_build_object('sku',sku)", ""),
     ("document", "meta", "meta-'w'||jsonb_build_object('weight',meta->'w')", ""),

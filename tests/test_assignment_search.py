@@ -81,7 +81,9 @@ def test_window_statement_does_the_same(
     found = find_windows(state, BOOK, goal, budget=Budget(500), timezone="UTC")
     assert found
     book = state.catalog[BOOK]
-    best = render(update_from_window(book, column, found[0], where=None if where is None else raw(where)))
+    best = render(
+        update_from_window(state.catalog, book, column, found[0], where=None if where is None else raw(where))
+    )
     assert size(best) <= size(statement)
     again, wanted = goal_of(session, column, best)
     assert again.catalog == state.catalog

@@ -64,11 +64,25 @@ CREATE FUNCTION leaf_place() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN NEW.place := coalesce(NEW.place, 'at/'||lpad(NEW.id::text,7,'0')); RETURN NEW; END $$;
 CREATE TRIGGER leaf_place BEFORE INSERT ON leaf FOR EACH ROW EXECUTE FUNCTION leaf_place();
 INSERT INTO leaf(name) SELECT 'Leaf '||substr(md5('l'||i),1,5) FROM generate_series(1,20)i;
+CREATE TABLE net (id int PRIMARY KEY, block cidr NOT NULL, room int NOT NULL);
+INSERT INTO net SELECT i, set_masklen('10.0.0.0'::inet+i*i%97*65536,24)::cidr, i*31%89 FROM generate_series(1,40)i;
+CREATE TABLE host (id serial PRIMARY KEY, address inet NOT NULL, room int);
 CREATE TABLE visit (id serial PRIMARY KEY, person_id int NOT NULL, why text NOT NULL, UNIQUE (person_id, why));
 INSERT INTO visit(person_id,why) SELECT 1+i*7%300, (array['call','gift','trip'])[1+i%3] FROM generate_series(1,150)i;
 CREATE TABLE office (id int PRIMARY KEY, city_id int NOT NULL REFERENCES city, staffed boolean NOT NULL);
 INSERT INTO office SELECT 900+i, i*3, i%3>0 FROM generate_series(1,13)i;
 CREATE TABLE desk (id serial PRIMARY KEY, office_id int NOT NULL REFERENCES office, people bigint NOT NULL);
+CREATE TABLE kind_of (id int PRIMARY KEY, label text NOT NULL, model text NOT NULL);
+INSERT INTO kind_of VALUES(1,'hall','mark'),(2,'hall','room');
+CREATE TABLE mark (id serial PRIMARY KEY, for_object_id int NOT NULL, grade int NOT NULL);
+INSERT INTO mark(for_object_id,grade) SELECT 1000+i*i%83, i*i%83%6 FROM generate_series(1,200)i;
+CREATE TABLE hall_room (id int PRIMARY KEY, closed boolean NOT NULL);
+INSERT INTO hall_room SELECT i, i*i%7>2 FROM generate_series(1,90)i;
+CREATE TABLE seat (id serial PRIMARY KEY, object_id int NOT NULL, type_id int NOT NULL REFERENCES kind_of);
+CREATE TABLE offer (id serial PRIMARY KEY, shop int NOT NULL REFERENCES city, article int NOT NULL,
+  price numeric(10,2) NOT NULL);
+INSERT INTO offer(shop,article,price) SELECT s, a, 5+a*a%37+(a*s%9)*.37
+  FROM generate_series(1,5)s,generate_series(1,30)a;
 CREATE TABLE archive (id int PRIMARY KEY, person_id int, kind text, amount int);
 CREATE TABLE ledger (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text NOT NULL,
   double int GENERATED ALWAYS AS (n*2) STORED, n int);
@@ -112,6 +126,15 @@ PLANTED = [
     "FROM string_to_table('Red Fox,Blue Whale,Green Hill Walkers,Old Town',',')a",
     "INSERT INTO notice(kind,body,person_id)SELECT'hello','Welcome to the club, person number '||a,a "
     "FROM unnest('{3,8,11,21,44}'::int[])a",
+    # Rows known by a text that was given a constant, numbered by another order than their ids'.
+    "INSERT INTO city SELECT 40+row_number()OVER(ORDER BY inhabitants),'New '||name,'XX',"
+    "100+row_number()OVER(ORDER BY inhabitants)FROM city WHERE country='NO'",
+    # Rows under a longer name of the id.
+    "INSERT INTO seat(object_id,type_id)SELECT DISTINCT for_object_id,1 FROM mark WHERE grade>3 ORDER BY 1",
+    # A table that a constant names.
+    "INSERT INTO seat(object_id,type_id)SELECT id,2 FROM hall_room WHERE NOT closed ORDER BY 1",
+    # One of several rows for each value: those of one group, by a factor of the price.
+    "INSERT INTO offer(shop,article,price)SELECT 9,article,round(price*.8,2)FROM offer WHERE shop=3 ORDER BY 2",
     # Tables.
     "INSERT INTO club_tags SELECT id,7 FROM club",
     "INSERT INTO club_tags SELECT id,2 FROM club ON CONFLICT DO NOTHING",
@@ -180,6 +203,18 @@ PLANTED = [
     "INSERT INTO city SELECT id+100,title,'XX',0 FROM club",
     "INSERT INTO membership SELECT row_number()OVER(ORDER BY p.id,c.id)+500,c.id,p.id FROM club c,person p "
     "WHERE c.id>10 AND p.city_id=5",
+    # Ages in numbers, texts and documents.
+    "INSERT INTO notice(kind,body,person_id)SELECT'age',name||' is '||'250101'-born||' days old',id FROM person "
+    "WHERE id<40 ORDER BY id",
+    "INSERT INTO notice(kind,body,data,person_id)SELECT'age','',jsonb_build_object('days','250101'-born,'c',city_id),"
+    "id FROM person WHERE id<40 ORDER BY id",
+    # Keys and codes that count.
+    "INSERT INTO coupon SELECT md5('fair'||i)::uuid,'FAIR24-'||right('00'||i,3),5 FROM generate_series(1,50)i",
+    # A source that only the networks of addresses tell.
+    "INSERT INTO host(address,room)SELECT block+1,room FROM net WHERE room<30 ORDER BY id",
+    # One function for some rows, another for the others.
+    "INSERT INTO club(title,slug,city_id)SELECT CASE country WHEN 'NO'THEN upper(name)ELSE name END,id,id FROM city "
+    "WHERE id>20 ORDER BY id",
 ]
 
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
@@ -19,9 +19,10 @@ from encoder.assignment.relations import Member, Relation
 from encoder.literals import source_of
 
 _NUMERIC = INTEGERS | {"numeric"}
-_MAX_NUMERIC = 12
+_MAX_NUMERIC = 16
 _MAX_FACTORS = 7
 _SEPARATORS = (",", ", ", " ", ";", "; ", "|", "/", " / ", "-", "\n", "")
+_WIDEST = max(map(len, _SEPARATORS))
 Mask = NDArray[np.bool_]
 STAR = raw("*")
 EXTREMES: tuple[tuple[str, Callable[..., str | None]], ...] = (("max", max), ("min", min))
@@ -71,7 +72,8 @@ def aggregates(
     counts = np.bincount(groups[every], minlength=size).astype(np.float64)
     yield _Aggregate(relation, "count", STAR, also, counts, True, where, False)
     numeric = [member for member in relation.members if member.column.base in _NUMERIC and not member.is_key]
-    numeric = numeric[:_MAX_NUMERIC]
+    # A column that holds nothing tells nothing.
+    numeric = [member for member in numeric if np.nan_to_num(member.numbers).any()][:_MAX_NUMERIC]
     values: list[tuple[Term, tuple[Member, ...], Floats, bool]] = [
         (member.term, (member,), member.numbers, member.column.base in INTEGERS) for member in numeric
     ]
@@ -241,10 +243,22 @@ def lists(problem: Problem) -> Iterator[Term]:
 
 def _contains_all(problem: Problem, relation: Relation, member: Member) -> bool:
     shown = member.values if problem.base not in _DOCUMENTS else tuple(map(_in_json(member), member.values))
+    if not all(
+        map(partial(_has_room, problem.base), problem.new, ([shown[i] or "" for i in g] for g in relation.groups))
+    ):
+        return False
     return all(
         text is None or all((shown[i] or "") in text for i in group)
         for text, group in zip(problem.new, relation.groups, strict=True)
     ) and any(len(group) > 0 for group in relation.groups)
+
+
+def _has_room(base: str, text: str | None, line: Sequence[str]) -> bool:
+    """Whether `text` is long enough for all of the line, and not longer than with the longest separator."""
+    if text is None:
+        return True
+    length = sum(map(len, line))
+    return length <= len(text) and (base not in STRINGS or len(text) <= length + _WIDEST * max(0, len(line) - 1))
 
 
 def _in_json(member: Member) -> Callable[[str | None], str]:

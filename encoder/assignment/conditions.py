@@ -143,9 +143,10 @@ def _text_cuts(item: Input, true: list[str], false: list[str]) -> Iterator[Term]
 def _between_columns(problem: Problem, wanted: Sequence[bool], null_is_false: bool) -> Iterator[Term]:
     items = [item for item in problem.inputs if item.is_number or item.is_time or item.is_text]
     mask = np.array(wanted)
+    yes, no = np.flatnonzero(mask)[[0, -1]].tolist(), np.flatnonzero(~mask)[[0, -1]].tolist()
     for i, a in enumerate(items):
         for b in items[:i]:
-            if a.is_number != b.is_number or a.is_time != b.is_time:
+            if a.is_number != b.is_number or a.is_time != b.is_time or not _may_part(a, b, yes, no):
                 continue
             if a.is_text:
                 known = [x is not None and y is not None for x, y in zip(a.texts, b.texts, strict=True)]
@@ -162,6 +163,21 @@ def _between_columns(problem: Problem, wanted: Sequence[bool], null_is_false: bo
                 if np.array_equal(values & seen, mask):
                     yield op(b.term, sign, a.term)
                     break
+
+
+def _may_part(a: Input, b: Input, yes: Sequence[int], no: Sequence[int]) -> bool:
+    """Whether a comparison of two columns may hold at the places `yes` and not at `no`."""
+    inside = {_order(a, b, place) for place in yes}
+    return None not in inside and all(_order(a, b, place) not in inside for place in no)
+
+
+def _order(a: Input, b: Input, place: int) -> int | None:
+    """Which of two values is greater, as a sign (or for texts whether they differ); None where one is missing."""
+    if a.is_text:
+        x, y = a.texts[place], b.texts[place]
+        return None if x is None or y is None else int(x != y)
+    u, v = a.numbers[place], b.numbers[place]
+    return None if u != u or v != v else int(u > v) - int(u < v)
 
 
 def booleans(problem: Problem) -> Iterator[Term]:

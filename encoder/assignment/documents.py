@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -181,7 +181,7 @@ def _computed(problem: Problem, values: Sequence[Any]) -> Iterator[Term]:
         return
     texts = tuple(None if value is None else value if isinstance(value, str) else _as_text(value) for value in values)
     column = Column("", base, base, _KINDS[base], False, None, False, "", None)
-    inner = replace(problem, column=column, new=texts)
+    inner = problem.aiming(column, texts)
     terms = [term for family in _FAMILIES[base] for term in islice(family(inner), _PER_FAMILY)]
     yield from sorted(dict.fromkeys(terms), key=problem.cost)
 
@@ -268,6 +268,10 @@ def _leaves(a: Any, b: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
                 yield (*path, key), json.dumps(b[key])
             else:
                 yield from _leaves(a[key], b[key], (*path, key))
+        return
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for place, pair in enumerate(zip(a, b, strict=True)):
+            yield from _leaves(*pair, (*path, str(place)))
         return
     yield path, json.dumps(b)
 

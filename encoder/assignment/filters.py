@@ -93,7 +93,8 @@ def _labels(
 def _counted_beyond(problem: Problem, relation: Relation) -> Iterator[Term]:
     """How many related rows lie before or after some bound: each count tells between which of its rows that is."""
     wanted = problem.numbers
-    if not np.isfinite(wanted).all() or (wanted > [len(group) for group in relation.groups]).any():
+    sizes = [len(group) for group in relation.groups]
+    if not np.isfinite(wanted).all() or (wanted < 0).any() or (wanted > sizes).any():
         return
     for member in relation.members:
         if member.column.base not in _NUMERIC | TIMES or member.is_key or np.isnan(member.numbers).any():

@@ -6,16 +6,17 @@ A hash tells nothing of its argument, so that short concatenations are simply tr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import permutations
 
-from emit.term import Term, call, op
+from emit.term import Term, call, cast, op, raw
 from encoder.assignment.problem import STRINGS, Input, Problem, quoted
 from stream.model import Value
 
 _SEPARATORS = ("", "-", ":", "_", "/", " ", ".", ",", "|", "#")
 _SHOWN = STRINGS | {"smallint", "integer", "bigint", "numeric", "uuid"}
-_LENGTH = 32
+_LENGTH, _LEAST = 32, 6
+_HEX = frozenset("0123456789abcdef")
 # So many columns are put together by two, and so many by three.
 _PAIRED, _TRIPLED = 40, 8
 # Before or behind a column stand words of the table's and columns' names, or so short texts of these characters.
@@ -24,29 +25,50 @@ _MAX_WORDS = 40
 
 
 def hashed(problem: Problem) -> Iterator[Term]:
-    """md5 of two or three columns with one separator between, or of a column and a short constant."""
-    wanted = problem.new
-    if problem.base not in STRINGS or not all(text is not None and len(text) == _LENGTH for text in wanted):
+    """md5 of two or three columns with one separator between, or of a column and a short constant; whole or cut."""
+    wanted = [text for text in problem.new if text is not None]
+    if problem.base not in STRINGS or len(wanted) < len(problem.new) or len(set(map(len, wanted))) != 1:
+        return
+    length = len(wanted[0])
+    if not _LEAST <= length <= _LENGTH or len(set(wanted)) < 2 or not all(_HEX.issuperset(text) for text in wanted):
         return
     inputs = [item for item in problem.inputs if item.base in _SHOWN and None not in item.texts]
     inputs.sort(key=lambda item: (not item.is_key, item.cost))
+    cut = _cut_of(length)
+    for item in inputs[:_PAIRED] if length < _LENGTH else ():
+        yield from (
+            cut(end, item.term if item.is_text else cast(item.term, "text")) for end in _ends(item.texts, wanted)
+        )
     for count, most in ((2, _PAIRED), (3, _TRIPLED)):
         for chosen in permutations(inputs[:most], count):
             for separator in _SEPARATORS:
                 lines = (separator.join(map(str, line)) for line in zip(*(i.texts for i in chosen), strict=True))
-                if _all_hash(lines, wanted):
-                    yield call("md5", _joined(chosen, separator))
+                yield from (cut(end, _joined(chosen, separator)) for end in _ends(lines, wanted))
     for item in inputs[:_TRIPLED]:
         for before, behind in _affixes(problem):
-            if _all_hash((f"{before}{text}{behind}" for text in item.texts), wanted):
-                yield call("md5", _between(item, before, behind))
+            texts = (f"{before}{text}{behind}" for text in item.texts)
+            yield from (cut(end, _between(item, before, behind)) for end in _ends(texts, wanted))
 
 
-def _all_hash(texts: Iterable[str], wanted: Sequence[Value]) -> bool:
-    return all(
-        hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() == value
-        for text, value in zip(texts, wanted, strict=True)
-    )
+def _cut_of(length: int) -> Callable[[str, Term], Term]:
+    """md5 of a term, or so many characters at one of its ends."""
+
+    def build(end: str, term: Term) -> Term:
+        whole = call("md5", term)
+        return whole if length == _LENGTH else call(end, whole, raw(str(length)))
+
+    return build
+
+
+def _ends(texts: Iterable[Value], wanted: Sequence[str]) -> Iterator[str]:
+    """The ends of the hashes of `texts` that are what is wanted; where the first is not, no other is made."""
+    ends = {"left", "right"} if len(wanted[0]) < _LENGTH else {"left"}
+    for text, value in zip(texts, wanted, strict=True):
+        digits = hashlib.md5((text or "").encode(), usedforsecurity=False).hexdigest()
+        ends = {end for end in ends if (digits.startswith if end == "left" else digits.endswith)(value)}
+        if not ends:
+            return
+    yield from sorted(ends)
 
 
 def _affixes(problem: Problem) -> Iterator[tuple[str, str]]:

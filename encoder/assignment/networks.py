@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import TypeAlias
 
@@ -81,7 +80,7 @@ def _moved(problem: Problem, item: Input, old: Line, wanted: Line) -> Iterator[T
             yield op(item.term, "-" if step.startswith("-") else "+", raw(step.lstrip("-")))
         return
     if all(abs(int(step)) < 1 << 62 for step in known):
-        inner = replace(problem, column=_OFFSET, new=tuple(steps))
+        inner = problem.aiming(_OFFSET, tuple(steps))
         yield from (_added(item.term, term) for term in numeric.single(inner))
 
 

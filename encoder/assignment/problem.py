@@ -31,6 +31,8 @@ Texts: TypeAlias = tuple[Value, ...]
 _SAMPLE = 40
 _MAX_INPUTS = 120
 _MAX_DEPTH = 3
+# From one of so many rows of a table on, what all of them refer to is found at once.
+_MANY = 4
 # Bytes that a join costs beside its table's name: FROM, an alias, WHERE a.id=b.
 _JOIN = 18
 
@@ -121,6 +123,12 @@ class Problem:
         """The same problem with more things that every row has."""
         return replace(self, extra=(*self.extra, *items))
 
+    def aiming(self, column: Column, new: Texts) -> Problem:
+        """Another goal on the same rows, which knows what they reach."""
+        other = replace(self, column=column, new=new)
+        other.__dict__["joined"] = self.joined
+        return other
+
     @property
     def base(self) -> str:
         return self.column.base
@@ -187,17 +195,18 @@ class Problem:
         return self.own + self.joined + self.extra
 
     def follow(self, key: ForeignKey, rows: Sequence[int]) -> list[int]:
-        frame = self.state.frame(key.table)
-        target = self.state.frame(key.target)
-        columns = [frame.texts(name) for name in key.columns]
-        if key.target_columns == target.table.row_key:
-            index = target.index
-        else:
-            index = {
-                value: place
-                for place, value in enumerate(zip(*(target.texts(name) for name in key.target_columns), strict=True))
-            }
-        return [index.get(tuple(column[row] for column in columns), -1) if row >= 0 else -1 for row in rows]
+        """The rows that `rows` (-1 for none) refer to by `key`, -1 for none."""
+        frame, target = self.state.frame(key.table), self.state.frame(key.target)
+        mark = ("parent", key)
+        known = mark in frame.made and frame.made[mark][0] is target
+        if not known and len(rows) * _MANY < frame.size and key.target_columns == target.table.row_key:
+            columns, index = [frame.texts(name) for name in key.columns], target.index
+            return [index.get(tuple(column[row] for column in columns), -1) if row >= 0 else -1 for row in rows]
+        if not known:
+            frame.made[mark] = (target, frame.parent(key))
+        chosen = np.asarray(rows, dtype=np.intp)
+        found: list[int] = np.where(chosen >= 0, frame.made[mark][1][chosen], -1).tolist()
+        return found
 
     def _input(self, path: Path, frame: Frame, column: Column, rows: Sequence[int]) -> Input:
         texts = frame.texts(column.name)

@@ -4,13 +4,13 @@ related rows."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
-from emit.term import Term, cast, op, ref
-from encoder.assignment import text
+from emit.term import Query, Term, cast, op, ref
+from encoder.assignment import numeric, text
 from encoder.assignment.basic import equal
 from encoder.assignment.children import child_aggregates
 from encoder.assignment.filters import simple_conditions
@@ -24,6 +24,8 @@ _MAX_WAYS = 6
 _MAX_INPUTS = 12
 # Related rows for each of which conditions are held against the row itself.
 _MAX_ROWS = 6_000
+# Digits after the point of sums and extremes in texts.
+_MAX_DIGITS, _EXACT = 3, 1e-9
 # Characters of a value that is part of a text.
 _LEAST_PIECE = 2
 
@@ -56,6 +58,24 @@ def reached(problem: Problem) -> Iterator[Term]:
     yield from _concatenated(problem, pieces)
 
 
+def combined(problem: Problem) -> Iterator[Term]:
+    """Arithmetic with a number of the one related row."""
+    if not np.isfinite(problem.numbers).all() or problem.base not in INTEGERS | {"numeric"}:
+        return
+    items: list[Input] = []
+    for relation in (*near_relations(problem), *far_relations(problem)):
+        if len(items) < _MAX_INPUTS and all(len(group) == 1 for group in relation.groups):
+            way = next(_ways(problem, relation))
+            for member in relation.members:
+                numeric_member = member.own and not member.is_key and member.column.base in INTEGERS | {"numeric"}
+                item = _input(problem, relation, way, member) if numeric_member else None
+                if item is not None and len(set(item.texts)) > 1:
+                    items.append(item)
+    if items:
+        near = replace(problem, light=True, extra=tuple(items[:_MAX_INPUTS]))
+        yield from (term for term in numeric.pairs(near) if any(isinstance(part, Query) for part in term.parts))
+
+
 def counted(problem: Problem) -> Iterator[Term]:
     """A text made with counts, sums and extremes of related rows."""
     if problem.base not in STRINGS or None in problem.new:
@@ -70,7 +90,18 @@ def counted(problem: Problem) -> Iterator[Term]:
             whole = Input(term, "bigint", "N", texts, problem.cost(term))
             if _inside(problem, whole):
                 pieces.append(whole)
+        if not item.is_integer:
+            pieces += [shown for shown in _shown(item) if _inside(problem, shown)]
     yield from _concatenated(problem, pieces)
+
+
+def _shown(item: Input) -> Iterator[Input]:
+    """The number as text, with as many digits as its column may have."""
+    for digits in range(1, _MAX_DIGITS + 1):
+        if np.isfinite(item.numbers).all() and (np.abs(item.numbers - item.numbers.round(digits)) < _EXACT).all():
+            texts = tuple(f"{number:.{digits}f}" for number in item.numbers.tolist())
+            if len(set(texts)) > 1:
+                yield Input(item.term, "numeric", "N", texts, item.cost)
 
 
 def _concatenated(problem: Problem, pieces: list[Input]) -> Iterator[Term]:

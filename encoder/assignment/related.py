@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, islice
 
@@ -12,14 +13,18 @@ from encoder.assignment.pathtree import path_trees
 from encoder.assignment.problem import INTEGERS, STRINGS, Problem
 from encoder.assignment.relations import Relation
 from encoder.frame import State, identifier_sql, table_sql
+from encoder.selection.model import Path
 from scratch.catalog import Catalog, Column, ForeignKey, Table
 from scratch.session import rows
+from stream.model import TableName
 
 _MAX_RELATIONS = 16
 _MAX_NEAR = 64
 # Relations of each farther kind, and names by which the tables are found that rows are named in.
 _MAX_FAR = 24
 _MAX_NAMED = 12
+# References by which rows may be alike.
+_MAX_SHARED = 2
 _MAX_ROWS = 20_000
 
 
@@ -39,10 +44,11 @@ def relations(problem: Problem) -> tuple[Relation, ...]:
 @lru_cache(maxsize=8)
 def far_relations(problem: Problem) -> tuple[Relation, ...]:
     """The rest of `near_relations`; rows that a column names which is no foreign key; grandchildren; children of rows
-    under the same parent; rows under the same grandparent; rows within which the row lies, or that lie within it."""
+    under the same parent; of all these, those alike in one more reference; rows under the same grandparent; rows within
+    which the row lies, or that lie within it."""
     if problem.light:
         return ()
-    kinds = (_named, _grandchildren, _nephews, _uncles, _ancestors, _networks)
+    kinds = (_named, _grandchildren, _nephews, _composite, _uncles, _ancestors, _networks)
     farther = (found for kind in kinds for found in islice(_usable(kind(problem)), _MAX_FAR))
     return (*near_relations(problem)[_MAX_RELATIONS:], *farther)
 
@@ -104,6 +110,35 @@ def _uncles(problem: Problem) -> Iterator[Relation]:
             for key in catalog.referenced_by.get(above.target, ()):
                 if key.target_columns == above.target_columns:
                     yield Relation(problem, catalog[key.table], above.columns, key.columns, False, path=(own,))
+
+
+def _composite(problem: Problem) -> Iterator[Relation]:
+    """Rows related by one reference of which only those are meant that share another: with the row itself, or with one
+    that it refers to."""
+    shared = _shared(problem)
+    for relation in chain(_siblings(problem), _nephews(problem), _children(problem), _grandchildren(problem)):
+        for link in relation.other.foreign_keys:
+            if (
+                len(link.columns) > 1
+                or link == relation.via
+                or (relation.via is None and link.columns == relation.theirs)
+            ):
+                continue
+            for path, column in shared.get(link.target, ())[:_MAX_SHARED]:
+                if (path or (column,) != relation.ours) and any(len(group) > 1 for group in relation.groups):
+                    yield replace(relation, alike=((path, column, link.columns[0]),))
+
+
+def _shared(problem: Problem) -> dict[TableName, list[tuple[Path, str]]]:
+    """The tables that the row, and those that it refers to, refer to by one column: from where and by which."""
+    found: dict[TableName, list[tuple[Path, str]]] = {}
+    paths: list[Path] = [(), *(path for path, _ in problem.reached(1))]
+    for path in paths:
+        table = problem.state.catalog[path[-1].target] if path else problem.table
+        for key in table.foreign_keys:
+            if len(key.columns) == 1:
+                found.setdefault(key.target, []).append((path, key.columns[0]))
+    return found
 
 
 def _named(problem: Problem) -> Iterator[Relation]:
@@ -177,7 +212,7 @@ def _networks(problem: Problem) -> Iterator[Relation]:
     for own in table.columns:
         for other in _tables(catalog) if own.base in NETWORKS else ():
             shared = [
-                (links[key.target][0], key.columns[0])
+                ((), links[key.target][0], key.columns[0])
                 for key in other.foreign_keys
                 if key.target in links and len(key.columns) == 1
             ]

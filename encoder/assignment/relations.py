@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from emit.term import Query, Source, Term, conjoin, op, raw, ref, subquery
 from encoder.assignment.containment import containing
 from encoder.assignment.problem import STRINGS, Floats, Problem, to_number
+from encoder.keyed import keyed
 from encoder.literals import source_of
 from encoder.selection.model import Path
 from scratch.catalog import Column, ForeignKey, Table
@@ -54,7 +55,8 @@ class Relation:
 
     `path` leads to the row that `ours` are columns of, () for the row itself; `theirs` are columns of the row that
     `other` refers to by `via`, where that is given.  Keys of different types are compared as texts.  With an
-    `operator` of `containment`, ours `operator` theirs holds instead, and pairs of columns `alike` are equal.
+    `operator` of `containment`, ours `operator` theirs holds instead.  Beside that, columns are `alike`: for each a
+    path from the row, the column there, and the related row's.
     """
 
     problem: Problem
@@ -65,7 +67,7 @@ class Relation:
     path: Path = ()
     via: ForeignKey | None = None
     operator: str = "="
-    alike: tuple[tuple[str, str], ...] = ()
+    alike: tuple[tuple[Path, str, str], ...] = ()
 
     @cached_property
     def mark(self) -> tuple[object, ...]:
@@ -75,7 +77,7 @@ class Relation:
     @cached_property
     def key(self) -> str:
         via = "" if self.via is None else f"{self.via.name}."
-        ours = f"{len(self.path)}{','.join(self.ours)}{self.operator}{','.join(a for a, _ in self.alike)}"
+        ours = f"{len(self.path)}{','.join(self.ours)}{self.operator}{','.join(a for _, a, _ in self.alike)}"
         return f"related:{self.other.name}:{via}{','.join(self.theirs)}:{ours}"
 
     @property
@@ -92,26 +94,35 @@ class Relation:
         sought = [tuple(column[row] for column in own) if row >= 0 else (None,) for row in rows]
         found: list[tuple[int, ...]] = []
         flat: list[int] = []
-        for related in self._equal(sought) if self.operator == "=" else self._within(sought):
+        every = self._equal(sought) if self.operator == "=" else self._within(sought)
+        for related in self._matching(every):
             found.append(tuple(range(len(flat), len(flat) + len(related))))
             flat.extend(related)
         return tuple(flat), tuple(found)
 
     def _equal(self, sought: Sequence[tuple[str | None, ...]]) -> list[list[int]]:
-        wanted: dict[tuple[str | None, ...], list[int]] = {value: [] for value in sought}
-        for row, value in enumerate(self._their_values()):
-            if value in wanted and None not in value:
-                wanted[value].append(row)
-        return [wanted[value] for value in sought]
+        known = keyed(self.problem.state.frame(self.other.name), self.theirs, self.via)
+        return [known.rows(value) for value in sought]
 
     def _within(self, sought: Sequence[tuple[str | None, ...]]) -> list[list[int]]:
         theirs = [value[0] for value in self._their_values()]
-        found = containing(self.operator, [value[0] for value in sought], theirs)
-        frame, other = self.problem.frame, self.problem.state.frame(self.other.name)
-        for ours, its in self.alike:
-            mine, yours = frame.texts(ours), other.texts(its)
-            pairs = zip(self.problem.rows, found, strict=True)
-            found = [[place for place in group if yours[place] == mine[row]] for row, group in pairs]
+        return containing(self.operator, [value[0] for value in sought], theirs)
+
+    def _matching(self, found: list[list[int]]) -> list[list[int]]:
+        """Of the related rows those that are alike in the columns that have to be."""
+        state = self.problem.state
+        other = state.frame(self.other.name)
+        for path, ours, its in self.alike:
+            owner, rows = self.problem.table.name, self.problem.rows
+            for key in path:
+                owner, rows = key.target, tuple(self.problem.follow(key, rows))
+            mine, yours = state.frame(owner).texts(ours), other.texts(its)
+            wanted = [mine[row] if row >= 0 else None for row in rows]
+            nothing = self.operator != "="
+            found = [
+                [place for place in group if yours[place] == value] if nothing or value is not None else []
+                for value, group in zip(wanted, found, strict=True)
+            ]
         return found
 
     def _their_values(self) -> Iterator[tuple[str | None, ...]]:
@@ -190,9 +201,9 @@ class Relation:
             soft = (left.base in STRINGS) != (right.base in STRINGS)
             yield op(_as_text(ref(key, theirs), left, soft), "=", _as_text(ref(self.path, ours), right, soft))
         frame, other = self.problem.frame, self.problem.state.frame(self.other.name)
-        for ours, theirs in self.alike:
-            gaps = None in frame.texts(ours) and None in other.texts(theirs)
-            yield op(ref(self.key, theirs), "IS NOT DISTINCT FROM" if gaps else "=", ref((), ours))
+        for path, ours, theirs in self.alike:
+            gaps = self.operator != "=" and None in frame.texts(ours) and None in other.texts(theirs)
+            yield op(ref(self.key, theirs), "IS NOT DISTINCT FROM" if gaps else "=", ref(path, ours))
 
     def select(
         self, value: Term, members: tuple[Member, ...] = (), where: Term | None = None, tail: Term | None = None

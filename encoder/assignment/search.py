@@ -10,17 +10,19 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from emit.literal import literal
 from encoder.assignment.bench import bench, measured
 from encoder.assignment.engine import Goal, Mask, Rows, Search
-from encoder.assignment.families import FAMILIES, NEAR
+from encoder.assignment.families import FAMILIES, NEAR, Tiers
 from encoder.assignment.model import Expression, WindowExpression
 from encoder.assignment.partial import partials, splits
+from encoder.assignment.problem import literal_term
 from encoder.assignment.window_sql import sized
 from encoder.budget import Budget
 from encoder.frame import State
 from stream.model import TableName
 
-__all__ = ["Goal", "find_expressions", "find_partial", "find_windows"]
+__all__ = ["Goal", "find_constant", "find_expressions", "find_partial", "find_windows"]
 
 # Proven expressions among which the kept ones are chosen, for each that is kept.
 _CHOICE = 3
@@ -40,13 +42,15 @@ def find_expressions(
     timezone: str | None,
     keep: int = 6,
     split: bool = True,
+    tiers: Tiers = FAMILIES,
 ) -> list[Expression]:
     """Expressions over a row of `table` that give `goal.new` on all of `goal.rows`, cheapest first.
 
     Each is proved on the server, text for text after the assignment cast.  Among those found, ones that
     leave more of the other rows as they are come in even where they are longer.  One unit of `budget` is
     one expression tried.  `timezone` is what the replaying session promises.  With `split`, where there is nothing
-    short, the rows are parted too: one expression for some, another for the others.
+    short, the rows are parted too: one expression for some, another for the others.  `tiers` are the families that
+    propose.
     """
     if not len(goal.rows):
         return []
@@ -54,10 +58,18 @@ def find_expressions(
     with _searching(state, table, goal, others, budget, timezone) as search:
         if len(goal.rows) <= _FEW:
             return search.choose(search.run(NEAR, keep * _CHOICE, range(len(goal.rows))), others, keep)
-        proven = search.run(FAMILIES, keep * _CHOICE)
+        proven = search.run(tiers, keep * _CHOICE)
         if split and (not proven or measured(state.catalog, search.table, proven[0]).size > _LONG):
             proven = search.ordered([*proven, *splits(search)])
         return search.choose(proven, others, keep)
+
+
+def find_constant(state: State, table: TableName, goal: Goal, timezone: str | None) -> list[Expression]:
+    """The one value that all rows of the goal get, without any search; [] where there are several."""
+    if len(set(goal.new)) != 1:
+        return []
+    text = literal(goal.new[0], goal.column.type, context="assign", timezone=timezone)
+    return [measured(state.catalog, state.catalog[table], literal_term(text))]
 
 
 def find_partial(
@@ -83,7 +95,7 @@ def find_windows(
     with _searching(state, table, goal, np.empty(0, dtype=np.intp), budget, timezone) as search:
         for expression in search.window_candidates():
             if search.window_holds(expression):
-                found.append(sized(search.table, expression))
+                found.append(sized(state.catalog, search.table, expression))
             if len(found) >= keep * _CHOICE:
                 break
     return sorted(found, key=lambda expression: expression.size)[:keep]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from emit.term import Prec, Query, Term, call, cast, op, raw
+from encoder.assignment.ages import days_apart, numbers_in
 from encoder.assignment.derived import json_fields
 from encoder.assignment.problem import STRINGS, Input, Problem, quoted, to_moment
 from encoder.assignment.text_concat import Constant, Step, concatenations
@@ -245,8 +246,16 @@ def _pool(problem: Problem, wanted: tuple[str, ...]) -> list[Piece]:
     for item in problem.inputs:
         if not item.is_text and None not in (values := tuple(item.texts[place] for place in places)):
             pieces += _from_other(item, [value or "" for value in values], wanted)
+    pieces += _aged(problem, places)
     first = wanted[0]
     return _distinct([piece for piece in pieces if piece.values[0] is not None and piece.values[0] in first])
+
+
+def _aged(problem: Problem, places: Sequence[int]) -> Iterator[Piece]:
+    """The numbers in the texts that are days between times."""
+    for line in numbers_in(problem.new):
+        values = [str(int(line[place])) for place in places]
+        yield from (_piece(values, term, problem.cost(term)) for term in days_apart(problem, line))
 
 
 def _made_of(base: Piece, wanted: tuple[str, ...]) -> Iterator[Piece]:
@@ -255,20 +264,26 @@ def _made_of(base: Piece, wanted: tuple[str, ...]) -> Iterator[Piece]:
     head = base.values[0]
     if head is None or None in base.values or any(isinstance(part, Query) for part in base.build().parts):
         return
-    first = wanted[0]
+    values = [value or "" for value in base.values]
     for step in (*WHOLE, *cuts(base.values, wanted), *(replacing(*pair) for pair in _SEPARATORS)):
-        # The first text is made alone: few steps fit it.
+        # The first text is made alone: few steps fit it, and fewer all of them.
         made = step.apply(head)
         if made is None:
             continue
-        yield from _rounded(base.then(step), made, first)
-        cases = [case for case in CASES if (case.apply(made) or "") in first]
-        if made not in first and not cases:
-            continue
-        piece = base.then(step)
-        yield piece
-        if None not in piece.values:
-            yield from (piece.then(case) for case in cases)
+        if "." in made:
+            yield from _rounded(base.then(step), made, wanted[0])
+        cases = [case for case in CASES if (case.apply(made) or "") in wanted[0]]
+        if made in wanted[0] and _stands(step.apply, values, wanted):
+            yield base.then(step)
+        for case in cases:
+            if _stands(lambda text: case.apply(step.apply(text) or ""), values, wanted):  # noqa: B023
+                yield base.then(step).then(case)
+
+
+def _stands(function: Callable[[str], str | None], values: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether what a function makes of every value stands in the text that is wanted there."""
+    made = map(function, values)
+    return all(text is not None and text in goal for text, goal in zip(made, wanted, strict=True))
 
 
 def _rounded(piece: Piece, made: str, first: str) -> Iterator[Piece]:
@@ -285,6 +300,8 @@ def _from_other(item: Input, values: list[str], wanted: tuple[str, ...]) -> Iter
         yield whole
         if item.base == "numeric":
             yield from _rounded(whole, values[0], wanted[0])
+        if item.is_integer and item.own and not item.is_key:
+            yield from _moved(item, values, wanted)
         if item.is_integer and not any(value.startswith("-") for value in values):
             for width in range(2, 9):
                 shown = tuple(value.rjust(width, "0") for value in values)
@@ -301,6 +318,14 @@ def _from_other(item: Input, values: list[str], wanted: tuple[str, ...]) -> Iter
             yield _dated(item, lines[0][0], tuple(text for _, text in lines))
     elif item.base == "uuid":
         yield _piece(values, item.term, item.cost)
+
+
+def _moved(item: Input, values: list[str], wanted: tuple[str, ...]) -> Iterator[Piece]:
+    """The number one up or down, where that stands in every wanted text."""
+    for sign, shift in (("+", 1), ("-", -1)):
+        shown = [str(int(value) + shift) for value in values]
+        if all(text in goal for text, goal in zip(shown, wanted, strict=True)):
+            yield _piece(shown, op(item.term, sign, raw("1")), item.cost + 4)
 
 
 def _hexadecimal(item: Input, values: list[str], first: str) -> Iterator[Piece]:

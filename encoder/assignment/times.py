@@ -10,6 +10,7 @@ import numpy as np
 
 from emit.literal import literal
 from emit.term import Term, call, cast, op, raw
+from encoder.assignment.ages import days_apart
 from encoder.assignment.problem import TIMES, Floats, Input, Problem, quoted, short_type
 
 _DAY = 86_400_000_000
@@ -183,6 +184,8 @@ def differences(problem: Problem) -> Iterator[Term]:
     number = problem.base in ("integer", "bigint", "smallint", "numeric")
     if not number and problem.base != "interval":
         return
+    if number:
+        yield from days_apart(problem, problem.numbers)
     times = [item for item in problem.inputs if item.is_time]
     for a in times:
         for b in times:

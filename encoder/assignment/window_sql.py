@@ -10,6 +10,7 @@ from emit.term import Part, Query, Ref, Source, Term, Update, conjoin, op, raw, 
 from encoder.assignment.bench import joined_sources, paths_of
 from encoder.assignment.model import VALUE, WINDOW, WindowExpression
 from encoder.literals import source_of
+from encoder.selection.model import Path
 from scratch.catalog import Catalog, Table
 
 _INNER = "numbered"
@@ -76,6 +77,7 @@ def valued(table: Table, term: Term, place: int = 0) -> Term:
 
 
 def update_from_window(
+    catalog: Catalog,
     table: Table,
     column: str,
     expression: WindowExpression,
@@ -90,7 +92,8 @@ def update_from_window(
     `where` with the sources that it joins is the statement's selection: it goes inside of the derived query
     where the expression counts only the selected rows (which selects the outer rows too), beside the join
     otherwise, and may refer to the window's value there.  `others` are further columns to set, `windows` columns that
-    take more windows of the same rows.
+    take more windows of the same rows.  What the assigned terms read of rows above is joined where `sources` do not
+    bring it.
     """
     every = ((column, expression), *windows)
     inside = expression.selected
@@ -99,14 +102,24 @@ def update_from_window(
         *(((name,), valued(table, one.term, place)) for place, (name, one) in enumerate(every)),
         *(((name,), term) for name, term in others),
     )
-    if inside or where is None:
-        return Update(source_of(table), sets, (source,), join)
-    return Update(source_of(table), sets, (source, *sources), conjoin([join, valued(table, where)]))
+    given = () if inside or where is None else sources
+    above, joins = _above(catalog, [term for _, term in sets], given)
+    conditions = [join, *joins, *([] if inside or where is None else [valued(table, where)])]
+    return Update(source_of(table), sets, (source, *given, *above), conjoin(conditions))
 
 
-def sized(table: Table, expression: WindowExpression) -> WindowExpression:
+def _above(catalog: Catalog, terms: Sequence[Term], given: Sequence[Source]) -> tuple[list[Source], list[Term]]:
+    """The sources of rows above that the terms need beside those `given`, and how they are joined."""
+    sources, joins = joined_sources(catalog, frozenset[Path]().union(*map(paths_of, terms)))
+    known = {source.key for source in given}
+    # A join begins with the column of the row that it brings.
+    news = [join for join in joins if isinstance(join.parts[0], Ref) and join.parts[0].key not in known]
+    return [source for source in sources if source.key not in known], news
+
+
+def sized(catalog: Catalog, table: Table, expression: WindowExpression) -> WindowExpression:
     """The expression with its size: the bytes of the term, the derived source and its join."""
     column = table.columns[0].name
-    whole = len(render(update_from_window(table, column, expression)).encode())
+    whole = len(render(update_from_window(catalog, table, column, expression)).encode())
     bare = len(render(Update(source_of(table), (((column,), raw("1")),))).encode())
     return replace(expression, size=whole - bare + 1)

@@ -156,7 +156,7 @@ def _numbered(problem: Problem, target: Target, rows: Codes) -> Iterator[tuple[T
     if not np.isfinite(final[rows]).all() or len(np.unique(final[rows])) < 2:
         return
     seen: set[tuple[Term, bool]] = set()
-    for parents in (False, True):
+    for parents in (False, True) if problem.base in NUMERIC else (False,):
         for reach, selected in _reaches(problem, rows):
             for found in islice(numberings(reach, final, parents), _MAX_NUMBERINGS):
                 if (found.window, selected) not in seen:
@@ -259,7 +259,8 @@ def _sums(problem: Problem, band: Band, rows: Codes) -> Iterator[tuple[Floats, T
                 spread = np.round(totals, 9)[group]
                 if band.holds(spread[rows]) and (column.name not in layout.table.row_key or name != "sum"):
                     yield spread, over(call(name, ref((), column.name)), partition, ())
-        if place < _MAX_RUNNING and layout.frame.size * place <= _MAX_SORTED:
+        # A running total is hardly ever part of a text.
+        if problem.base in NUMERIC and place < _MAX_RUNNING and layout.frame.size * place <= _MAX_SORTED:
             for order in layout.sequences:
                 line, starts, ties = sorted_rows(partition, [order], layout.key)
                 for column, values in numbers:

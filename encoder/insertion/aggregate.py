@@ -22,9 +22,10 @@ from encoder.insertion.relation import Given, related
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, NUMBER, class_of
 from encoder.insertion.task import CELLS, From, Task, order_by
+from encoder.keyed import keyed
 from encoder.selection.lower import lower
 from encoder.selection.model import Labels, Mask, Path
-from scratch.catalog import Column, Table
+from scratch.catalog import Column, ForeignKey, Table
 from stream.model import Value
 
 _MAX_TABLES = 3
@@ -64,7 +65,7 @@ def aggregate_proposals(task: Task, pool: Sequence[DriverRows] = ()) -> Iterator
             for where in lower(one.state.catalog, grouped.table.name, selection, needed=grouped.paths):
                 origin = From((source_of(grouped.table, (), cte), *where.sources), where.where)
                 yield from _statements(one, grouped, origin)
-        if any(selection.size <= _PLAIN for selection in selections):
+        if grouped.choice.least is None and any(selection.size <= _PLAIN for selection in selections):
             return
 
 
@@ -92,8 +93,9 @@ def _readers(task: Task, slot: Slot, table: Table, pool: DriverRows | None, rows
     if pool is not None:
         names += [c.name for c in table.columns if compatible(c, slot.column) and c.name not in names]
     for name in names:
-        texts = frame.texts(name)
-        yield _Reader(ref((), name), table.by_name[name], [texts[row] for row in rows])
+        if _holds(frame, name, slot):
+            texts = frame.texts(name)
+            yield _Reader(ref((), name), table.by_name[name], [texts[row] for row in rows])
     if slot.column.base in TIMES:
         for column in table.columns:
             if column.base in TIMES:
@@ -103,12 +105,18 @@ def _readers(task: Task, slot: Slot, table: Table, pool: DriverRows | None, rows
     for key in table.foreign_keys:
         far = task.state.catalog[key.target]
         for name in _namesakes(task, slot, far):
-            if name in key.target_columns:
+            if name in key.target_columns or not _holds(frame, name, slot, key):
                 continue
             texts = task.state.frame(key.target).texts(name)
             parents = frame.parent(key)[rows].tolist()
             values = [texts[p] if p >= 0 else None for p in parents]
             yield _Reader(ref((key,), name), far.by_name[name], values, frozenset({(key,)}))
+
+
+def _holds(frame: Frame, name: str, slot: Slot, via: ForeignKey | None = None) -> bool:
+    """Whether all values of `slot` stand in a column, or in that of rows referred to."""
+    values = {(value,) for value in slot.values if value is not None}
+    return keyed(frame, (name,), via).numbers.keys() >= values
 
 
 def _namesakes(task: Task, slot: Slot, table: Table) -> list[str]:

@@ -1,4 +1,4 @@
-"""Texts that count from row to row: '00010501', '00010502', …"""
+"""Numbers and texts that count from row to row: '00010501', '00010502', …"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Counted:
     behind: str
 
     def term(self, keys: Sequence[tuple[Term, bool]]) -> Term:
-        """The text of each row when the rows are numbered in the order of `keys`."""
+        """The value of each row when the rows are numbered in the order of `keys`."""
         number = row_number(keys, self.first - 1)
         if self.width:
             number = call("lpad", cast(number, "text"), raw(str(self.width)), raw("'0'"))
@@ -33,7 +33,9 @@ class Counted:
 
 
 def counted(slot: Slot) -> Counted | None:
-    """How the texts of `slot` count in the order of the rows, if they do."""
+    """How the numbers or texts of `slot` count in the order of the rows, if they do."""
+    if slot.counts:
+        return Counted("", int(slot.values[0] or 0), 0, "")
     if slot.column.kind != "S" or len(slot.values) < 2 or None in slot.values:
         return None
     texts = [value or "" for value in slot.values]

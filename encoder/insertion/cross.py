@@ -272,7 +272,7 @@ def _statement(task: Task, plan: Plan, chosen: Sequence[From], way: _Way, absent
 def _terms(task: Task, sides: Sequence[Side]) -> dict[str, Term] | None:
     terms = task.constants()
     open_slots: list[Slot] = []
-    for slot in task.slots:
+    for slot in task.doubtful:
         if not slot.explicit or slot.default or slot.constant or slot.sequence is not None:
             continue
         found = next((term for side in sides if (term := side.express(slot)) is not None), None)

@@ -53,11 +53,13 @@ _UNITS: tuple[tuple[str, _Cut, _Cut, str], ...] = (
 def cuts(slot: Slot, column: Column, texts: Sequence[Value], timezone: str | None) -> Iterator[Cut]:
     """Ways to make the values of `slot` of the time column `column`, which holds `texts`."""
     try:
-        moments = {text: _moment(text) for text in set(texts) if text is not None}
         named = {_moment(value): value for value in slot.values if value is not None}
+        # What was cut to a unit is not changed by doing it again.
+        units = [unit for unit in _UNITS if all(unit[1](moment) == moment for moment in named)]
+        moments = {text: _moment(text) for text in set(texts) if text is not None} if units else {}
     except ValueError:  # infinity, or before the year 1
         return
-    for unit, cut, following, interval in _UNITS:
+    for unit, cut, following, interval in units:
         cut_once = {text: cut(moment) for text, moment in moments.items()}
         for shifted in (False, True):
             made = {text: following(moment) for text, moment in cut_once.items()} if shifted else cut_once

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from emit.literal import quote
 from emit.term import Prec, Term, call, cast, op, raw
+from encoder.insertion.hashes import hash_term, hashed
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import BOOL, INT, NUMBER, TEXT, Speller, class_of, read, short_type
 from scratch.catalog import Column
@@ -32,7 +33,7 @@ def size_of(term: Term) -> int:
 
 def derive(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Derived | None:
     """The shortest known term for `slot` over a base of class `kind`; an empty base is none at all."""
-    finders = (_same, _linear, _dates, _choice, _template) if base else (_numbered, _constant)
+    finders = (_same, _linear, _dates, _choice, _template, _padded, _hashed) if base else (_numbered, _constant)
     found = [build for finder in finders if (build := finder(base, kind, slot, spell)) is not None]
     if not found:
         return None
@@ -203,6 +204,9 @@ def _test(base: Sequence[str], kind: str, wanted: Sequence[bool]) -> tuple[str, 
     return min(found, key=lambda pair: len(pair[0] + pair[1]), default=None)
 
 
+# Zeros before the longest number.
+_MAX_ZEROS = 7
+
 # Functions of a text that slugs, codes and file names are made with; Python's and PostgreSQL's agree on ASCII.
 _FUNCTIONS: tuple[Function, ...] = (
     (lambda text: text, lambda a: a),
@@ -237,6 +241,32 @@ def _template(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> B
         if pieces is not None:
             return _joined(pieces, build, column.base if column.kind != "S" else None)
     return None
+
+
+def _padded(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Build | None:
+    """Constant texts around a number that is filled up with zeros."""
+    column = slot.column
+    if kind != INT or class_of(column) != TEXT or None in base or None in slot.values:
+        return None
+    texts = [value or "" for value in base]
+    wanted = [value or "" for value in slot.values]
+    least, most = min(map(len, texts)), max(map(len, texts))
+    if any(not text.isdecimal() for text in texts):
+        return None
+    for width in range(max(2, most), most + _MAX_ZEROS):
+        pieces = _pieces([text.rjust(width, "0") for text in texts], wanted) if width > least else None
+        if pieces is not None:
+            return _joined(pieces, _filled(width, width - least), column.base if column.kind != "S" else None)
+    return None
+
+
+def _filled(width: int, zeros: int) -> Build:
+    return lambda a: call("right", op(raw(quote("0" * zeros)), "||", a), raw(str(width)))
+
+
+def _hashed(base: Sequence[Value], kind: str, slot: Slot, spell: Speller) -> Build | None:
+    found = hashed(base, kind, slot, spell.words) if kind in (INT, TEXT) else None
+    return None if found is None else lambda a: hash_term(a, *found, slot)
 
 
 def _pieces(parts: Sequence[str], wanted: Sequence[str]) -> list[str] | None:

@@ -10,16 +10,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice, permutations
 from typing import TypeAlias
 
 import numpy as np
 
 from encoder.budget import Budget
-from encoder.frame import Frame, State, identifier_sql, table_sql
+from encoder.frame import Floats, Frame, State, identifier_sql, table_sql
 from encoder.insertion.model import DriverRows, Indexes
 from encoder.insertion.slots import Slot
-from encoder.insertion.spell import INT, TEXT, class_of, common_ends
+from encoder.insertion.spell import INT, NUMBER, TEXT, class_of, common_ends
+from encoder.keyed import keyed
 from scratch import session as database
 from scratch.catalog import Column, Table
 from stream.model import TableName, Value
@@ -30,6 +33,13 @@ _UNEXPLAINED = 40
 _MAX_BESIDE = 4
 # Values of so many bytes are looked for in columns of any name.
 _PROBED = 60
+# Groups that rows are taken from in turn, and how far a rounded multiple may be off, as a share too.
+_MAX_GROUPS = 6
+_ROUNDED = 0.006
+# What it says for a table that a constant names it.
+_NAMED = 60
+# Characters of a constant before or behind what a text was made of.
+_AFFIX = 20
 _WORD = re.compile(r"\w+")
 _CELLS = 1000  # for one unit of the budget
 
@@ -81,6 +91,8 @@ def links(
                 key = (name, place, told.rows.tobytes())
                 if key not in found or found[key].score > told.score:
                     found[key] = told
+        for told in finder.affixed() if rows is None else ():
+            found.setdefault((told.table.name, place, told.rows.tobytes()), told)
     ordered = sorted(found.values(), key=lambda link: (link.score, link.table.name, link.column))
     return ordered if returned else [*ordered, *_beside(finder, ordered)]
 
@@ -94,6 +106,13 @@ def _beside(finder: _Finder, known: Sequence[Link]) -> Iterator[Link]:
                 link = finder.link_beside(other, finder.state.catalog[name], slot, column)
                 if link is not None:
                     yield link
+
+
+def link_by(
+    state: State, target: Table, slots: Sequence[Slot], budget: Budget, table: Table, held: Slot, column: str
+) -> Link | None:
+    """The hypothesis that `column` of `table` held the values of `held`."""
+    return _Finder(state, target, slots, budget).link(table, held, column, None)
 
 
 def _pairs(state: State, target: Table, slot: Slot, only: TableName | None) -> Iterator[tuple[TableName, str]]:
@@ -126,6 +145,7 @@ def _candidates(state: State, target: Table, slot: Slot) -> Iterator[tuple[Table
         column = table.by_name.get(slot.name)
         if column is not None and column.base == slot.column.base and column.base != "boolean":
             yield name, slot.name
+        yield from ((name, other.name) for other in table.columns if not refers and _tailed(slot.column, other))
         if loose and len(table.primary_key) == 1 and class_of(table.by_name[table.primary_key[0]]) == INT:
             yield name, table.primary_key[0]
     if slot.column.kind == "S" and sum(len(value or "") for value in slot.values) > _PROBED:
@@ -153,37 +173,92 @@ class _Finder:
         self.slots = [slot for slot in slots if slot.explicit]
         self.budget = budget
 
-    def index(self, table: Table, column: str) -> dict[Value, list[int]]:
-        """The rows of each value of a column."""
-        return self.state.remember(("rows by value", table.name, column), lambda: self._index(table, column))
+    def _proportional(self, table: Table, rows: Indexes, slot: Slot) -> bool:
+        """Whether the values are a constant times the column of their name."""
+        column = table.by_name.get(slot.name)
+        if column is None or class_of(column) != NUMBER or class_of(slot.column) != NUMBER or None in slot.values:
+            return False
+        new = np.array([float(value or 0) for value in slot.values])
+        return _scaled(new, self.state.frame(table.name).numbers(slot.name)[rows])
 
-    def _index(self, table: Table, column: str) -> dict[Value, list[int]]:
-        found: dict[Value, list[int]] = {}
-        for row, text in enumerate(self.state.frame(table.name).texts(column)):
-            found.setdefault(text, []).append(row)
-        self.budget.spend(1 + self.state.frame(table.name).size // _CELLS)
+    @cached_property
+    def named(self) -> set[str]:
+        """Names of tables that rows say which a constant refers to: the parts are texts of such a row, as those of a
+        content type."""
+        found: set[str] = set()
+        for slot in self.slots:
+            key = next((key for key in self.target.foreign_keys if key.columns == (slot.name,)), None)
+            if key is None or not slot.constant or slot.values[0] is None:
+                continue
+            frame = self.state.frame(key.target)
+            row = frame.places(key.target_columns).get((slot.values[0],))
+            texts = [frame.texts(c.name)[row] for c in frame.table.columns if c.kind == "S"] if row is not None else []
+            said = [text for text in texts if text]
+            found.update(said, ("_".join(pair) for pair in permutations(said, 2)))
         return found
 
-    def link(self, table: Table, slot: Slot, column: str, pool: DriverRows | None) -> Link | None:
-        index = self.index(table, column)
-        values = slot.values
-        if not all(value in index for value in values):
+    def _options(self, table: Table, slot: Slot, column: str) -> list[list[int]] | None:
+        """For every inserted row those of `table` that hold its value; None where one has none."""
+        index = keyed(self.state.frame(table.name), (column,))
+        if not all((value,) in index for value in slot.values):
             return None
-        options = [index[value] for value in values]
+        rows = {value: index.rows((value,)) for value in set(slot.values)}
+        return [rows[value] for value in slot.values]
+
+    def link(self, table: Table, slot: Slot, column: str, pool: DriverRows | None) -> Link | None:
+        options = self._options(table, slot, column)
+        if options is None:
+            return None
         if pool is not None:
             inside = set(pool.rows.tolist())
             options = [[row for row in rows if row in inside] for rows in options]
             if not all(options):
                 return None
         total = sum(map(len, options))
-        if total > _MAX_SPREAD * len(values) or not self.budget.spend(1 + total // _CELLS):
+        if total > _MAX_SPREAD * len(options) or not self.budget.spend(1 + total // _CELLS):
             return None
-        rows = self._settle(table, options)
-        if rows is None:
-            return None
+        made = [self._made(table, slot, rows, pool) for rows in self._settled(table, options)]
+        return min(made, key=lambda link: link.score, default=None)
+
+    def _made(self, table: Table, slot: Slot, rows: list[int], pool: DriverRows | None) -> Link:
         found = np.array(rows, dtype=np.int64)
         equal = self._equal(table, found)
         return Link(table, found, pool, slot.name, equal, self._score(table, found, equal, pool))
+
+    def _settled(self, table: Table, options: list[list[int]]) -> Iterator[list[int]]:
+        """Ways to take one row out of each of `options`: what agrees most, or rows of one group whatever they hold."""
+        first = self._settle(table, options)
+        if first is not None:
+            yield first
+        if any(len(rows) > 1 for rows in options):
+            yield from islice((rows for rows in self._by_group(table, options) if rows != first), _MAX_GROUPS)
+
+    def affixed(self) -> Iterator[Link]:
+        """Rows of whose column of the same name a text was made, a constant before or behind it."""
+        for slot in self.slots:
+            texts = [value for value in slot.values if value is not None]
+            if slot.column.kind != "S" or slot.constant or len(texts) < max(2, len(slot.values)):
+                continue
+            start, end = common_ends(texts)
+            shortest = min(map(len, texts))
+            cuts = [
+                (a, b)
+                for a in range(min(start, _AFFIX) + 1)
+                for b in range(min(end, _AFFIX) + 1)
+                if 0 < a + b < shortest
+            ]
+            for table in (self.state.catalog[name] for name in self.state.catalog if cuts):
+                column = table.by_name.get(slot.name)
+                if column is None or column.kind != "S":
+                    continue
+                there = keyed(self.state.frame(table.name), (slot.name,))
+                for a, b in cuts:
+                    if all((text[a : len(text) - b],) in there for text in texts):
+                        bare = replace(slot, values=tuple(text[a : len(text) - b] for text in texts))
+                        link = self.link(table, bare, slot.name, None)
+                        if link is not None:
+                            explained = min(_UNEXPLAINED, sum(map(len, texts))) - 10
+                            yield replace(link, score=link.score - explained)
 
     def matched(self, pool: DriverRows) -> Iterator[Link]:
         """One inserted row for each row of `pool`: matched by the columns that hold the same values equally often,
@@ -239,10 +314,9 @@ class _Finder:
         return None
 
     def link_beside(self, other: Link, table: Table, slot: Slot, column: str) -> Link | None:
-        index = self.index(table, column)
-        if not all(value in index for value in slot.values):
+        options = self._options(table, slot, column)
+        if options is None:
             return None
-        options = [index[value] for value in slot.values]
         total = sum(map(len, options))
         if total > _MAX_SPREAD * len(options) or total == len(options):
             return None
@@ -279,10 +353,10 @@ class _Finder:
             turns = _in_turn(options, frame)
             if turns is not None:
                 return turns
-        return self._by_group(table, options)
+        return next(self._by_group(table, options), None)
 
-    def _by_group(self, table: Table, options: list[list[int]]) -> list[int] | None:
-        """The only choice whose rows all hold one value of some foreign key or short code."""
+    def _by_group(self, table: Table, options: list[list[int]]) -> Iterator[list[int]]:
+        """The choices whose rows all hold one value of some foreign key or short code."""
         frame = self.state.frame(table.name)
         for column in _grouping(table):
             texts = frame.texts(column.name)
@@ -290,8 +364,7 @@ class _Finder:
             for value in sorted(shared, key=lambda text: (text is None, text or "")):
                 left = [[row for row in rows if texts[row] == value] for rows in options]
                 if all(len(rows) == 1 for rows in left):
-                    return [rows[0] for rows in left]
-        return None
+                    yield [rows[0] for rows in left]
 
     def _equal(self, table: Table, rows: Indexes) -> dict[str, str]:
         frame = self.state.frame(table.name)
@@ -311,11 +384,19 @@ class _Finder:
         for slot in self.slots:
             if slot.constant or slot.name in equal or slot.in_step:
                 continue
-            drawn = slot.sequence is not None
-            left += 10 if drawn else min(_UNEXPLAINED, sum(len(value or "NULL") for value in slot.values))
+            cheap = slot.sequence is not None or self._proportional(table, rows, slot)
+            left += 10 if cheap else min(_UNEXPLAINED, sum(len(value or "NULL") for value in slot.values))
         total = self.state.frame(table.name).size if pool is None else len(pool.rows)
         left += 0 if len(np.unique(rows)) == total else 25
+        left -= _NAMED * (table.name.name in self.named)
         return left - (15 if pool is not None and pool.cte else 0)
+
+
+def _scaled(new: Floats, old: Floats) -> bool:
+    """Whether `new` is `old` times a constant, rounded."""
+    with np.errstate(all="ignore"):
+        factor = float(np.median(new / old))
+    return bool(np.isfinite(factor) and factor and (np.abs(new - old * factor) <= _ROUNDED * (1 + np.abs(old))).all())
 
 
 def _taken(wanted: Sequence[tuple[Value, ...]], waiting: Mapping[tuple[Value, ...], list[int]]) -> list[int]:
@@ -414,12 +495,20 @@ def compatible(one: Column, other: Column) -> bool:
 def namesakes(target: Table, slot: Slot, table: Table) -> list[str]:
     """Columns of `table` that may well hold the same as `slot`: of its name, or foreign keys to the same table."""
     found = {slot.name} if slot.name in table.by_name else set()
+    found.update(column.name for column in table.columns if _tailed(slot.column, column))
     for key in target.foreign_keys:
         if key.columns == (slot.name,):
             if key.target == table.name:
                 found.update(key.target_columns)
             found.update(other.columns[0] for other in table.foreign_keys if other.target == key.target)
     return sorted(found)
+
+
+def _tailed(one: Column, other: Column) -> bool:
+    """Whether the names of two whole numbers, which refer to something, differ by a word at the front alone."""
+    if class_of(one) != INT or class_of(other) != INT or "_id" not in one.name:
+        return False
+    return other.name.endswith(f"_{one.name}") or ("_id" in other.name and one.name.endswith(f"_{other.name}"))
 
 
 def _grouping(table: Table) -> list[Column]:

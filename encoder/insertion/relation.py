@@ -14,6 +14,7 @@ import numpy as np
 from psycopg import Error
 
 from emit.term import Part, Prec, Query, Ref, Source, Term, cast
+from encoder.assignment.families import CLOSE, FAMILIES
 from encoder.assignment.model import Expression
 from encoder.assignment.search import Goal, find_expressions
 from encoder.budget import Budget
@@ -50,14 +51,17 @@ class Upward:
     key: Callable[[Path], Hashable]
 
 
-def insertable(state: State, table: TableName, goal: Goal, *, budget: Budget, timezone: str | None) -> list[Expression]:
+def insertable(
+    state: State, table: TableName, goal: Goal, *, budget: Budget, timezone: str | None, far: bool = False
+) -> list[Expression]:
     """Expressions over the rows of `table` for a column of an INSERT; texts with a cast among them."""
-    found = find_expressions(state, table, goal, budget=budget, timezone=timezone, split=False)
+    tiers = FAMILIES if far else CLOSE
+    found = find_expressions(state, table, goal, budget=budget, timezone=timezone, split=False, tiers=tiers)
     mark = _PUNCTUATED.get(goal.column.base)
     if found or mark is None:
         return found
     bare = Goal(_TEXT, goal.rows, [value if value is None else value.replace(mark, "") for value in goal.new])
-    texts = find_expressions(state, table, bare, budget=budget, timezone=timezone, split=False)
+    texts = find_expressions(state, table, bare, budget=budget, timezone=timezone, split=False, tiers=tiers)
     base = goal.column.base
     return [Expression(cast(e.term, base), e.paths, e.size + len(base) + 2) for e in texts]
 

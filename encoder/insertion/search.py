@@ -12,12 +12,14 @@ from encoder.frame import State
 from encoder.insertion.aggregate import aggregate_proposals
 from encoder.insertion.cross import cross_proposals
 from encoder.insertion.evidence import Link, links
+from encoder.insertion.hashes import words_of
 from encoder.insertion.layout import layouts
 from encoder.insertion.model import UNORDERED, DriverRows, InsertGoal, Proposal, Sequences
 from encoder.insertion.single import needs_synthesis, single_proposals
 from encoder.insertion.slots import make_slots
 from encoder.insertion.spell import Speller
 from encoder.insertion.task import Task
+from encoder.insertion.traces import traced
 from encoder.insertion.triggers import filled_by_triggers
 from encoder.insertion.values import values_inserts
 from encoder.insertion.vectors import counted, spell_rows
@@ -52,7 +54,7 @@ def propose_inserts(
     """
     target = state.catalog[goal.table]
     slots = filled_by_triggers(state, target, make_slots(state, goal, sequences))
-    task = Task(state, target, tuple(slots), Speller(timezone), budget, timezone)
+    task = Task(state, target, tuple(slots), Speller(timezone, words_of(target, slots)), budget, timezone)
     plain = _shortest(values_inserts(target, task.slots, task.spell), 2)
     found = _shortest(list(_literal(task)), keep)
     best = min((len(render(p.statement).encode()) for p in [*plain, *found]), default=1 << 60)
@@ -107,6 +109,8 @@ def _drawn(task: Task, pool: Sequence[DriverRows]) -> Iterator[Proposal]:
         yield from _singles(task, [link for link in returned if link.distinct])
         yield from aggregate_proposals(task, pool)
     hypotheses = links(task.state, task.target, task.slots, pool, task.budget)
+    if found := traced(task.state, task.target, task.slots, task.budget):
+        hypotheses = sorted([*found, *hypotheses], key=lambda link: link.score)
     if not pool:
         yield from _singles(task, [link for link in hypotheses if link.distinct and link.beside is None])
     yield from cross_proposals(task, hypotheses)

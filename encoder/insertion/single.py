@@ -80,7 +80,7 @@ def _express(task: Task, link: Link) -> tuple[dict[str, Term], frozenset[Path], 
     counting: dict[str, Counted] = {}
     terms = task.constants() if task.count > 1 else {}
     paths: frozenset[Path] = frozenset()
-    for slot in task.slots:
+    for slot in task.doubtful:
         if not slot.explicit or slot.default:
             terms |= _plain(task, slot)
             continue
@@ -89,9 +89,14 @@ def _express(task: Task, link: Link) -> tuple[dict[str, Term], frozenset[Path], 
             continue
         if slot.sequence is not None and slot.in_step:
             continue
+        number = slot in task.numbered and (slot.counts or slot.drawn is not None)
+        counts = counted(slot) if slot not in task.numbered else None
+        # What counts is numbered where there is an order to number by; nothing else is likely to give it.
+        if (number or counts) and task.simple(link, slot) is None and orders(task.state, link.table, link.rows):
+            counting |= {slot.name: counts} if counts is not None else {}
+            continue
         expression = task.express(link, slot)
         if expression is None:
-            counts = counted(slot)
             if counts is not None:
                 counting[slot.name] = counts
             elif slot not in task.numbered:

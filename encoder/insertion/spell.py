@@ -36,9 +36,10 @@ _SHORT = {
 
 @dataclass(frozen=True, slots=True)
 class Speller:
-    """`timezone`: the session time zone that literals may rely on, if any."""
+    """`timezone`: the session time zone that literals may rely on, if any; `words`: what constants may be made of."""
 
     timezone: str | None = None
+    words: tuple[str, ...] = ()
 
     def top(self, value: Value, column: Column) -> Term:
         """`value` in the INSERT's own VALUES or select list, where an untyped literal becomes `column`'s type."""

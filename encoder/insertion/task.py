@@ -13,12 +13,13 @@ from emit.term import Insert, Query, Source, Term, op, raw, ref
 from encoder.assignment.model import Expression
 from encoder.assignment.search import Goal
 from encoder.budget import Budget
-from encoder.frame import State
+from encoder.frame import Frame, State
 from encoder.insertion.derive import derive, plus, size_of
 from encoder.insertion.evidence import Link
 from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import Proposal
 from encoder.insertion.order import Order
+from encoder.insertion.parted import parted
 from encoder.insertion.relation import Relation, insertable
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, TEXT, Speller, class_of
@@ -34,8 +35,15 @@ _SELECTIONS = 3
 # What one call of another search may spend at most.
 _SELECTION_UNITS = 30000
 _EXPRESSION_UNITS = 1500
+# What it costs to begin one, beside what it tries.
+_EXPRESSION, _TOGETHER = 500, 1500
 # A simple expression of so few bytes is taken without looking further.
 _SIMPLE = 45
+# A column that so many sources could not give is not looked for in others.
+_TRIED = 4
+_TRIED_TOGETHER = 2
+# From so many sources a column is also looked for in rows that are far away.
+_FAR = 1
 _JOIN = 12  # bytes that a join costs at least
 # The shortest condition: WHERE a
 _SHORTEST_WHERE = 7
@@ -62,6 +70,8 @@ class Task:
     ceiling: int = 1 << 60  # bytes of a statement that is known already
     _expressed: dict[tuple[TableName, bytes, str], Expression | None] = field(default_factory=dict)
     _selections: dict[tuple[TableName, bytes, bytes, int], list[Selection]] = field(default_factory=dict)
+    _far: dict[str, int] = field(default_factory=dict)
+    _failed: dict[str, int] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -75,6 +85,11 @@ class Task:
     def numbered(self) -> list[Slot]:
         """The slots that the rows' order may give values to: those of sequences, or a part of the key that counts."""
         return self.sequences or [slot for slot in self.slots if slot.name in self.target.row_key and slot.counts][:1]
+
+    @property
+    def doubtful(self) -> list[Slot]:
+        """The slots, those first that most sources could not give."""
+        return sorted(self.slots, key=lambda slot: -self._failed.get(slot.name, 0))
 
     def constants(self) -> dict[str, Term]:
         """A term for every column that holds one value in all rows."""
@@ -92,7 +107,9 @@ class Task:
         """`slot` over the rows of `link`: equal columns and offsets first, then whatever synthesis finds."""
         key = (link.table.name, link.rows.tobytes(), slot.name)
         if key not in self._expressed:
-            self._expressed[key] = self._express(link, slot)
+            self._expressed[key] = self._express(link, slot) or parted(
+                self.state, link, slot, budget=self.budget, timezone=self.timezone
+            )
         return self._expressed[key]
 
     def _express(self, link: Link, slot: Slot) -> Expression | None:
@@ -103,15 +120,42 @@ class Task:
         new = [slot.values[place] for place in first.tolist()]
         if any(new[at] != value for at, value in zip(inverse.tolist(), slot.values, strict=True)):
             return None
-        goal = Goal(slot.column, rows, new)
-        with self._allot(_EXPRESSION_UNITS) as budget:
-            found = insertable(self.state, link.table.name, goal, budget=budget, timezone=self.timezone)
+        if simple is None and self._failed.get(slot.name, 0) >= _TRIED:
+            return None
+        found = self._found(link.table, Goal(slot.column, rows, new), slot)
         found += [simple] if simple is not None else []
+        self._failed[slot.name] = self._failed.get(slot.name, 0) + (not found)
         return min(found, key=lambda e: (_bytes(e), str(e.term)), default=None)
 
+    def _found(self, table: Table, goal: Goal, slot: Slot) -> list[Expression]:
+        """What synthesis finds, asked again only where `table` or one beside it has changed since."""
+        catalog, frame = self.state.catalog, self.state.frame(table.name)
+        near = [key.target for key in table.foreign_keys] + [k.table for k in catalog.referenced_by.get(table.name, ())]
+        beside = [self.state.frame(name) for name in near if name in catalog]
+        far = self._goes_far(slot)
+        asked = "expressed", goal.column, goal.rows.tobytes(), tuple(goal.new), far, self.timezone
+        known: tuple[list[Frame], list[Expression]] | None = frame.made.get(asked)
+        if known is None or [*map(id, known[0])] != [*map(id, beside)]:
+            with self._allot(_EXPRESSION_UNITS) as budget:
+                found = insertable(self.state, table.name, goal, budget=budget, timezone=self.timezone, far=far)
+            self.budget.spend(_EXPRESSION)
+            known = frame.made[asked] = beside, found
+        return list(known[1])
+
+    def _goes_far(self, slot: Slot) -> bool:
+        """Whether `slot` is also looked for far away from a source: only from the likeliest ones."""
+        self._far[slot.name] = self._far.get(slot.name, 0) + 1
+        return self._far[slot.name] <= _FAR
+
     def express_over(self, relation: Relation, slot: Slot) -> tuple[Term, frozenset[Hashable]] | None:
+        key = f"{slot.name} of several"
+        if self._failed.get(key, 0) >= _TRIED_TOGETHER:
+            return None
+        self.budget.spend(_TOGETHER)
         with self._allot(_EXPRESSION_UNITS) as budget:
-            return relation.express(slot, budget, self.timezone)
+            found = relation.express(slot, budget, self.timezone)
+        self._failed[key] = self._failed.get(key, 0) + (found is None)
+        return found
 
     def simple(self, link: Link, slot: Slot) -> Expression | None:
         """An equal column, one at a fixed distance, or a simple function of one; without any search."""

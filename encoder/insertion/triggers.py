@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from psycopg import Error
@@ -12,6 +12,7 @@ from encoder.frame import State, identifier_sql, table_sql
 from encoder.insertion.slots import Slot
 from scratch.catalog import Table
 from scratch.session import rows
+from stream.model import Value
 
 # A table of more columns that its triggers might fill is not asked about.
 _MAX_ASKED = 40
@@ -40,6 +41,7 @@ def _fills(state: State, table: Table, slots: Sequence[Slot], without: set[str])
     try:
         with state.session.transaction(force_rollback=True):
             for place in {0: None, len(slots[0].values) - 1: None}:
+                _clear(state, table, {slot.name: slot.values[place] for slot in slots})
                 cells = ",".join(literal(slot.values[place], slot.column.base, context="assign") for slot in given)
                 query = f"INSERT INTO {table_sql(table.name)}({names}) VALUES({cells}) RETURNING {back}"
                 if rows(state.session, query) != [tuple(slot.values[place] for slot in wanted)]:
@@ -47,3 +49,14 @@ def _fills(state: State, table: Table, slots: Sequence[Slot], without: set[str])
     except Error:
         return False
     return True
+
+
+def _clear(state: State, table: Table, row: Mapping[str, Value]) -> None:
+    """Delete what holds the unique keys of `row`, triggers and references aside: the transaction that is searched may
+    delete it too."""
+    state.session.execute(b"SET LOCAL session_replication_role=replica")
+    for key in (table.primary_key, *table.unique_keys):
+        if key and None not in [row[name] for name in key]:
+            same = " AND ".join(f"{identifier_sql(name)}=%s" for name in key)
+            state.session.execute(f"DELETE FROM {table_sql(table.name)} WHERE {same}".encode(), [row[n] for n in key])
+    state.session.execute(b"SET LOCAL session_replication_role=origin")
