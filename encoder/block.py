@@ -98,7 +98,8 @@ def _of_one(context: Context, parts: Sequence[TableEffect], part: TableEffect) -
     if any(each.is_plain and not (each.shaky or each.sequences) and wanted <= each.covers for each in searched):
         return searched
     literal = floor_candidates(context, parts, part)
-    return [*literal, *map_candidates(context, parts, part, [*literal, *searched]), *searched]
+    maps = partial(map_candidates, context, parts, part, [*literal, *searched])
+    return [*literal, *guarded(context.lab.session, f"value maps of {part.table.name}", maps), *searched]
 
 
 def _reach(context: Context, parts: Sequence[TableEffect], part: TableEffect) -> int:

@@ -45,9 +45,9 @@ _MAX_LONE = 3
 _COMBINATIONS = 4
 # How many expressions one search for a column may try.
 _EXPRESSIONS = 3_000
-# Estimated seconds of a search for expressions, of each row to explain, of each expression tried, and of each row
-# that a window ranks.
-_EXPRESSION, _EXPRESSION_ROW, _EXPRESSION_UNIT, _WINDOW_ROW = 0.08, 3e-4, 4e-3, 3e-5
+# Estimated seconds of a search for expressions, of each row to explain, of each expression tried, of each row that a
+# window ranks, and of each pair of columns by which it may do so.
+_EXPRESSION, _EXPRESSION_ROW, _EXPRESSION_UNIT, _WINDOW_ROW, _WINDOW_PAIR = 0.08, 3e-4, 4e-3, 3e-5, 1e-4
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ class UpdateSearch:
             ("windows", self.table.name, place, group.rows, tuple(goal.new)),
             lambda: (
                 []
-                if not self.context.meter.spend(_EXPRESSION + self.frame.size * _WINDOW_ROW)
+                if not self.context.meter.spend(self._window_cost)
                 else find_windows(
                     self.context.state,
                     self.table.name,
@@ -299,6 +299,10 @@ class UpdateSearch:
                 )
             ),
         )
+
+    @property
+    def _window_cost(self) -> float:
+        return _EXPRESSION + self.frame.size * _WINDOW_ROW + len(self.table.columns) ** 2 * _WINDOW_PAIR
 
     def _window_statements(
         self, group: Group, windows: Sequence[tuple[int, WindowExpression]], others: Sequence[Assignment]

@@ -32,9 +32,11 @@ def parted(state: State, link: Link, slot: Slot, *, budget: Budget, timezone: st
 
 
 def _partly_copied(state: State, link: Link, slot: Slot) -> bool:
-    frame, rows = state.frame(link.table.name), link.rows.tolist()
-    if len(set(slot.values)) < _VARIED or slot.counts:
+    # Rows that no key tells were chosen for what they hold.
+    told = (link.equal.get(link.column, ""),) in (link.table.primary_key, *link.table.unique_keys)
+    if not told or len(set(slot.values)) < _VARIED or slot.counts:
         return False
+    frame, rows = state.frame(link.table.name), link.rows.tolist()
     for column in link.table.columns:
         if class_of(column) == class_of(slot.column):
             texts = frame.texts(column.name)

@@ -36,7 +36,7 @@ _SELECTIONS = 3
 _SELECTION_UNITS = 30000
 _EXPRESSION_UNITS = 1500
 # What it costs to begin one, beside what it tries.
-_EXPRESSION, _TOGETHER = 500, 1500
+_EXPRESSION, _TOGETHER = 500, 1000
 # A simple expression of so few bytes is taken without looking further.
 _SIMPLE = 45
 # A column that so many sources could not give is not looked for in others.
