@@ -83,23 +83,26 @@ def block_candidates(
         settled |= {element for candidate in made for element in candidate.covers}
         found += made
         found += [candidate.steadier for candidate in made if candidate.steadier is not None]
-    found += guarded(context.lab.session, "shared selections", partial(shared_candidates, context, parts, found))
+    shared = partial(shared_candidates, context, parts, found)
+    found += guarded(context.lab.session, "shared selections", shared, context.state.forget)
     return parts, found
 
 
 def _of_one(context: Context, parts: Sequence[TableEffect], part: TableEffect) -> list[Candidate]:
     """Candidates for one table's rows; literal ones where none that is plain does it all."""
     searched: list[Candidate] = []
+    session = context.lab.session
     if not context.late:
         for search in (delete_candidates, update_candidates, insert_candidates, upsert_candidates):
             what = f"{search.__name__} of {part.table.name}"
-            searched += guarded(context.lab.session, what, partial(search, context, parts, part))
+            searched += guarded(session, what, partial(search, context, parts, part), context.state.forget)
     wanted = elements([part])
     if any(each.is_plain and not (each.shaky or each.sequences) and wanted <= each.covers for each in searched):
         return searched
     literal = floor_candidates(context, parts, part)
     maps = partial(map_candidates, context, parts, part, [*literal, *searched])
-    return [*literal, *guarded(context.lab.session, f"value maps of {part.table.name}", maps), *searched]
+    mapped = guarded(session, f"value maps of {part.table.name}", maps, context.state.forget)
+    return [*literal, *mapped, *searched]
 
 
 def _reach(context: Context, parts: Sequence[TableEffect], part: TableEffect) -> int:

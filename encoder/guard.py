@@ -17,10 +17,20 @@ _log = logging.getLogger("tersql")
 _Found = TypeVar("_Found")
 
 
-def guarded(session: Session, what: str, search: Callable[[], list[_Found]]) -> list[_Found]:
-    """What `search` finds; [] and a warning where it raises, with the open transaction as it was before."""
+def guarded(
+    session: Session, what: str, search: Callable[[], list[_Found]], release: Callable[[], None]
+) -> list[_Found]:
+    """What `search` finds; [] and a warning where it raises, with the open transaction as it was before.
+
+    Where memory does not suffice, it is tried once more after `release` has given back what was kept for later.
+    """
     try:
-        with session.transaction():  # a savepoint: the caller's transaction is open
+        try:
+            with session.transaction():  # a savepoint: the caller's transaction is open
+                return search()
+        except MemoryError:
+            release()
+        with session.transaction():
             return search()
     except Exception as error:
         if os.environ.get("TERSQL_STRICT"):
