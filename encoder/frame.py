@@ -172,6 +172,8 @@ class State:
         self._frames: dict[TableName, Frame] = {}
         # What searches found in exactly this state, by what they were asked.
         self.memo: dict[Hashable, Any] = {}
+        # For every table that was changed a mark of its rows as they are now.
+        self._marks: dict[TableName, object] = {}
 
     def remember(self, key: Hashable, search: Callable[[], _Found]) -> _Found:
         """What `search` gave when it was first asked for under `key` in this state."""
@@ -181,9 +183,16 @@ class State:
         return found
 
     @property
-    def frames(self) -> Mapping[TableName, Frame]:
-        """The frames read so far."""
-        return self._frames
+    def marks(self) -> Mapping[TableName, object]:
+        """For every table that was changed a mark of its rows as they are now: another one, other rows."""
+        return self._marks
+
+    def begin(self) -> None:
+        """Keep nothing but rows, so that what is found in a transaction does not hang on those searched before."""
+        self.memo.clear()
+        self._marks.clear()
+        for frame in self._frames.values():
+            frame.made.clear()
 
     def frame(self, table: TableName) -> Frame:
         if table not in self._frames:
@@ -194,17 +203,20 @@ class State:
         """The state in which the tables `changed` hold other rows now, all others the same."""
         after = State(self.session, self.catalog)
         after._frames = {name: frame for name, frame in self._frames.items() if name not in changed}
+        after._marks = self._marks | {name: object() for name in changed}
         return after
 
     def under(self, catalog: Catalog) -> State:
         """The same state, with `catalog` telling of more tables, or more of some."""
         other = State(self.session, catalog)
         other._frames = {name: frame for name, frame in self._frames.items() if catalog[name] is frame.table}
+        other._marks = dict(self._marks)
         return other
 
     def forget(self, tables: Sequence[TableName] | None = None) -> None:
         """Drop what is known of `tables`, or of all, and whatever was found with it."""
         self.memo.clear()
+        self._marks.update((table, object()) for table in tables or ())
         for table in list(self._frames) if tables is None else tables:
             self._frames.pop(table, None)
 

@@ -114,6 +114,7 @@ def solve_transaction(
     Leaves the database as it was.  The session must be in autocommit.
     """
     started = time.monotonic()
+    state.begin()
     owed = effect_of(catalog, transaction.changes)
     parts = table_effects(catalog, owed, origins_in(state, transaction.changes))
     meter = Meter(effort.allowance, lab.deadline)

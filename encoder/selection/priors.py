@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from weakref import ref
 
 from emit.literal import table_name
 from emit.term import Query, Source, Term
-from encoder.frame import Frame, State
+from encoder.frame import State
 from encoder.selection.model import Labels, Selection
 from stream.model import TableName
 
@@ -22,8 +21,7 @@ _KEY = "selected"
 @dataclass(frozen=True, eq=False, slots=True)
 class _Search:
     labels: Labels
-    # Not kept alive: what has gone has changed.
-    frames: Mapping[TableName, ref[Frame]]
+    marks: Mapping[TableName, object]
     found: list[Selection]
 
 
@@ -39,7 +37,7 @@ class Prior:
 def remember(state: State, table: TableName, labels: Labels, found: list[Selection]) -> None:
     """Keep what a whole search found in the present state."""
     searches: list[_Search] = state.frame(table).made.setdefault(_KEY, [])
-    searches.append(_Search(labels, {name: ref(frame) for name, frame in state.frames.items()}, found))
+    searches.append(_Search(labels, dict(state.marks), found))
 
 
 def recall(state: State, table: TableName, labels: Labels) -> Prior:
@@ -50,17 +48,14 @@ def recall(state: State, table: TableName, labels: Labels) -> Prior:
     for search in searches:
         if (search.labels.must != labels.must).any() or (labels.must_not & ~search.labels.must_not).any():
             continue
-        changed = frozenset(name for name, frame in search.frames.items() if not _stands(state, name, frame()))
+        tables = search.marks.keys() | state.marks.keys()
+        changed = frozenset(name for name in tables if search.marks.get(name) is not state.marks.get(name))
         names = {table_name(*name) for name in changed}
         found.update((selection, None) for selection in search.found if names.isdisjoint(_tables(selection)))
         same = not (search.labels.must_not & ~labels.must_not).any()
         if same and (unchanged is None or len(changed) < len(unchanged)):
             unchanged = changed
     return Prior(sorted(found, key=lambda selection: selection.size), unchanged)
-
-
-def _stands(state: State, name: TableName, frame: Frame | None) -> bool:
-    return frame is not None and state.frames.get(name) is frame
 
 
 def _tables(selection: Selection) -> set[str]:
