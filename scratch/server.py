@@ -38,6 +38,7 @@ _SETTINGS = {
     "max_replication_slots": "8",
     "autovacuum": "off",
     "jit": "off",
+    "synchronize_seqscans": "off",
     "shared_buffers": "'128MB'",
     "max_wal_size": "'4GB'",
     "max_connections": "60",

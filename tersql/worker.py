@@ -32,6 +32,7 @@ from replay.replayer import ODD_SETTINGS, ODD_TIMEZONE
 from scratch.catalog import read_catalog
 from scratch.changes import apply_changes, complete
 from scratch.errors import ScratchError
+from scratch.layout import Layout
 from scratch.session import connect
 from stream.model import StreamError
 from stream.open import open_stream
@@ -97,6 +98,7 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
         catalog = read_catalog(session)
         install_capture(session, catalog)
         state = State(session, catalog)
+        layout = Layout(session)
         # Under what the last pass replays, so that it meets nothing new.
         lab = Laboratory(session, catalog, None, ODD_SETTINGS | {"TimeZone": task.timezone or ODD_TIMEZONE})
 
@@ -136,8 +138,10 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
                 reason = None if solved.variants else why_not(session, catalog, lab, transaction, task.timezone)
                 yield Done(solved, late, tuple(faults), reason)
                 wanted = claim()
+                layout.restore()
             apply_changes(session, catalog, transaction.changes)
             state.forget(None if _is_full(task.memory) else sorted({change.table for change in transaction.changes}))
+            layout.restore()
             lab.stand(implied_positions(catalog, transaction.changes, lab.next_value))
 
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scratch.database import create_database, drop_database, dump_source, restore, with_database
+from scratch.layout import rewrite_all
 from scratch.server import Server
+from scratch.session import connect
 from tersql.temporary import temporary_folder
 
 
@@ -51,4 +53,6 @@ def workspace(origin: Origin, scratch: str | None = None) -> Iterator[Workspace]
             folder = stack.enter_context(temporary_folder())
             dump_source(origin.database, folder / "source.sql")
             restore(with_database(admin_dsn, template), folder / "source.sql")
+        with connect(with_database(admin_dsn, template)) as session:
+            rewrite_all(session)
         yield Workspace(admin_dsn, template)
