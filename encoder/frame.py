@@ -128,14 +128,19 @@ class Frame:
     def parent(self, key: ForeignKey) -> Codes:
         """For every row the row of `key.target` that it refers to, -1 for none."""
         target = self.state.frame(key.target)
-        known: tuple[Frame, Codes] | None = self.made.get(("parent", key))
-        if known is None or known[0] is not target:  # which may have changed since
+        if not self.knows_parent(key):
             index = target.places(key.target_columns)
             own = zip(*(self.texts(name) for name in key.columns), strict=True)
             codes = np.fromiter((index.get(value, -1) for value in own), dtype=np.int32, count=self.size)
             codes.flags.writeable = False
-            known = self.made["parent", key] = target, codes
-        return known[1]
+            self.made["parent", key] = target, codes
+        found: Codes = self.made["parent", key][1]
+        return found
+
+    def knows_parent(self, key: ForeignKey) -> bool:
+        """Whether `parent` has been asked for this key, and the rows referred to are still the same."""
+        known = self.made.get(("parent", key))
+        return known is not None and known[0] is self.state.frame(key.target)
 
     def places(self, columns: tuple[str, ...]) -> Mapping[Key, int]:
         """Values of `columns` → row; of several rows with the same the last one."""

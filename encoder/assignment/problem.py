@@ -197,15 +197,12 @@ class Problem:
     def follow(self, key: ForeignKey, rows: Sequence[int]) -> list[int]:
         """The rows that `rows` (-1 for none) refer to by `key`, -1 for none."""
         frame, target = self.state.frame(key.table), self.state.frame(key.target)
-        mark = ("parent", key)
-        known = mark in frame.made and frame.made[mark][0] is target
-        if not known and len(rows) * _MANY < frame.size and key.target_columns == target.table.row_key:
+        few = len(rows) * _MANY < frame.size and key.target_columns == target.table.row_key
+        if few and not frame.knows_parent(key):
             columns, index = [frame.texts(name) for name in key.columns], target.index
             return [index.get(tuple(column[row] for column in columns), -1) if row >= 0 else -1 for row in rows]
-        if not known:
-            frame.made[mark] = (target, frame.parent(key))
         chosen = np.asarray(rows, dtype=np.intp)
-        found: list[int] = np.where(chosen >= 0, frame.made[mark][1][chosen], -1).tolist()
+        found: list[int] = np.where(chosen >= 0, frame.parent(key)[chosen], -1).tolist()
         return found
 
     def _input(self, path: Path, frame: Frame, column: Column, rows: Sequence[int]) -> Input:
