@@ -34,8 +34,8 @@ _START = "import sys;from tersql.worker import serve;serve(int(sys.argv[1]))"
 _ATTEMPTS = 3
 # A server that lost a backend restarts by itself within moments.
 _PATIENCE = 5.0
-# How many times its even share of the time that is left a transaction may take.
-_FAIR = 1.5
+# How many times its share of the time that is left, by the work that it is worth, a transaction may take.
+_FAIR = 2.5
 # Resident memory of all workers together, in bytes; what one may have at least.
 _MEMORY = 1_700 << 20
 _LEAST_MEMORY = 400 << 20
@@ -170,13 +170,14 @@ class _Run:
         worker.claimed = index
         self._attempts[index] += 1
         plainly = self._attempts[index] == _ATTEMPTS
-        _tell(worker, Claim(index, self._wanted[index], self._share, plainly))
+        _tell(worker, Claim(index, self._wanted[index], self._share(index), plainly))
 
-    @property
-    def _share(self) -> float:
-        """How many seconds one transaction may take so that there is time for all that wait; some take less."""
+    def _share(self, index: int) -> float:
+        """How many seconds a transaction may take so that there is time for all that wait; some take less."""
         left = max(0.0, self._deadline.left)
-        return min(left, _FAIR * left * len(self._workers) / (len(self._waiting) + len(self._workers)))
+        claimed = [worker.claimed for worker in self._workers if worker.claimed]
+        whole = sum(self._wanted[one].allowance for one in (*self._waiting, *claimed))
+        return left * min(1.0, _FAIR * len(self._workers) * self._wanted[index].allowance / whole)
 
     def _hear(self, worker: _Worker) -> None:
         try:

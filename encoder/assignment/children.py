@@ -56,24 +56,33 @@ def child_aggregates(problem: Problem) -> tuple[Input, ...]:
     """Numbers over related rows, without filters."""
     found: list[Input] = []
     for relation in relations(problem):
-        for item in aggregates(relation, (), None, None, products=True):
+        for item in aggregates(relation, (), None, None, numeric_members(relation), products=True):
             texts = tuple(None if math.isnan(x) else repr(x) for x in item.numbers.tolist())
             term = item.term
             found.append(Input(term, "bigint" if item.whole else "numeric", "N", texts, problem.cost(term)))
     return tuple(found)
 
 
+def numeric_members(relation: Relation) -> list[Member]:
+    """The numbers of the related rows that are worth an aggregate."""
+    numeric = [member for member in relation.members if member.column.base in _NUMERIC and not member.is_key]
+    # A column that holds nothing tells nothing.
+    return [member for member in numeric if np.nan_to_num(member.numbers).any()][:_MAX_NUMERIC]
+
+
 def aggregates(
-    relation: Relation, also: tuple[Member, ...], where: Term | None, keep: Mask | None, products: bool = False
+    relation: Relation,
+    also: tuple[Member, ...],
+    where: Term | None,
+    keep: Mask | None,
+    numeric: Sequence[Member],
+    products: bool = False,
 ) -> Iterator[_Aggregate]:
-    """Aggregates over the related rows that `keep` marks, by the condition `where` on `also`."""
+    """How many related rows `keep` marks, by the condition `where` on `also`, and aggregates of `numeric` over them."""
     groups, size = relation.group_of, len(relation.groups)
     every = np.ones(len(groups), dtype=np.bool_) if keep is None else keep
     counts = np.bincount(groups[every], minlength=size).astype(np.float64)
     yield _Aggregate(relation, "count", STAR, also, counts, True, where, False)
-    numeric = [member for member in relation.members if member.column.base in _NUMERIC and not member.is_key]
-    # A column that holds nothing tells nothing.
-    numeric = [member for member in numeric if np.nan_to_num(member.numbers).any()][:_MAX_NUMERIC]
     values: list[tuple[Term, tuple[Member, ...], Floats, bool]] = [
         (member.term, (member,), member.numbers, member.column.base in INTEGERS) for member in numeric
     ]

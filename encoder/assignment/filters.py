@@ -17,11 +17,13 @@ from encoder.assignment.children import (
     assigned,
     holds_all,
     in_order,
+    numeric_members,
     picked_from,
     sort_key,
 )
 from encoder.assignment.conditions import on_input
 from encoder.assignment.decimals import Band
+from encoder.assignment.probe import Probe
 from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Input, Problem
 from encoder.assignment.related import far_relations, relations
 from encoder.assignment.relations import Member, Relation
@@ -44,10 +46,13 @@ def filtered(problem: Problem) -> Iterator[Term]:
 def _filtered(problem: Problem, relation: Relation) -> Iterator[Term]:
     if problem.base in _NUMERIC:
         band = Band.rounding(problem.numbers, problem.scale)
+        numeric, probe = numeric_members(relation), Probe.into(relation, band)
         for member, condition, keep in islice(simple_conditions(relation), _MAX_CONDITIONS):
-            for item in aggregates(relation, (member,), condition, np.array(keep, dtype=np.bool_)):
-                if band.holds(item.numbers):
-                    yield item.term
+            likely = probe.likely(numeric, keep)
+            if likely or probe.counts(keep):
+                for item in aggregates(relation, (member,), condition, np.array(keep, dtype=np.bool_), likely):
+                    if band.holds(item.numbers):
+                        yield item.term
         yield from _counted_beyond(problem, relation)
     if problem.base in STRINGS | TIMES | _NUMERIC:
         yield from _filtered_extremes(problem, relation)
@@ -125,7 +130,7 @@ def distant(problem: Problem) -> Iterator[Term]:
     for relation in far_relations(problem):
         if problem.base in _NUMERIC:
             band = Band.rounding(problem.numbers, problem.scale)
-            for item in aggregates(relation, (), None, None):
+            for item in aggregates(relation, (), None, None, numeric_members(relation)):
                 if band.holds(item.numbers):
                     yield item.term
         yield from picked_from(problem, relation)
