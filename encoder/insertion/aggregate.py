@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, product
+from itertools import chain, islice
 
 import numpy as np
 
-from emit.term import Part, Query, Term, raw, ref, separate
-from encoder.frame import Frame, encode
+from emit.term import Part, Query, Term, raw, separate
+from encoder.assignment.bench import paths_of
+from encoder.frame import encode
+from encoder.insertion.cells import Cell, far_cells, own_cells
 from encoder.insertion.cousins import with_cousins
-from encoder.insertion.cuts import TIMES, cuts
-from encoder.insertion.evidence import compatible, namesakes
+from encoder.insertion.cuts import TIMES
+from encoder.insertion.extremes import extremes
 from encoder.insertion.filters import filters
 from encoder.insertion.folds import folds, giving, telling
 from encoder.insertion.layout import Layout, layouts, source_of
 from encoder.insertion.model import DriverRows, Indexes, Proposal
-from encoder.insertion.regrouped import Choice, Groups, choices
+from encoder.insertion.readers import Option, Reader, far_readers, is_reference, readers, together
+from encoder.insertion.regrouped import Choice, Counted, Groups, choices
 from encoder.insertion.relation import Given, related
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, NUMBER, class_of
 from encoder.insertion.task import CELLS, From, Task, order_by
-from encoder.keyed import keyed
 from encoder.selection.lower import lower
-from encoder.selection.model import Labels, Mask, Path
-from scratch.catalog import Column, ForeignKey, Table
-from stream.model import Value
+from encoder.selection.model import Labels, Path
+from scratch.catalog import Table
 
 _MAX_TABLES = 3
 # Bytes of a condition after which none for other groupings is looked for.
@@ -69,65 +70,6 @@ def aggregate_proposals(task: Task, pool: Sequence[DriverRows] = ()) -> Iterator
             return
 
 
-def _is_key(task: Task, slot: Slot) -> bool:
-    return any(slot.name in key.columns for key in task.target.foreign_keys)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """A term that rows are grouped by, with its value in each of them."""
-
-    term: Term
-    column: Column
-    values: list[Value]
-    paths: frozenset[Path] = frozenset()
-
-
-def _readers(task: Task, slot: Slot, table: Table, pool: DriverRows | None, rows: list[int]) -> Iterator[_Reader]:
-    """What may give `slot` in every group: columns of its name, dates and times cut to a unit, columns one foreign
-    key up; of rows that a statement returned any column of its type."""
-    frame = task.state.frame(table.name)
-    names = _namesakes(task, slot, table)
-    if slot.column.kind == "S" and pool is None:
-        names += [column.name for column in table.columns if column.kind == "S" and column.name not in names]
-    if pool is not None:
-        names += [c.name for c in table.columns if compatible(c, slot.column) and c.name not in names]
-    for name in names:
-        if _holds(frame, name, slot):
-            texts = frame.texts(name)
-            yield _Reader(ref((), name), table.by_name[name], [texts[row] for row in rows])
-    if slot.column.base in TIMES:
-        for column in table.columns:
-            if column.base in TIMES:
-                texts = frame.texts(column.name)
-                for cut in cuts(slot, column, [texts[row] for row in rows], task.timezone):
-                    yield _Reader(cut.term, slot.column, cut.values)
-    for key in table.foreign_keys:
-        far = task.state.catalog[key.target]
-        for name in _namesakes(task, slot, far):
-            if name in key.target_columns or not _holds(frame, name, slot, key):
-                continue
-            texts = task.state.frame(key.target).texts(name)
-            parents = frame.parent(key)[rows].tolist()
-            values = [texts[p] if p >= 0 else None for p in parents]
-            yield _Reader(ref((key,), name), far.by_name[name], values, frozenset({(key,)}))
-
-
-def _holds(frame: Frame, name: str, slot: Slot, via: ForeignKey | None = None) -> bool:
-    """Whether all values of `slot` stand in a column, or in that of rows referred to."""
-    values = {(value,) for value in slot.values if value is not None}
-    return keyed(frame, (name,), via).numbers.keys() >= values
-
-
-def _namesakes(task: Task, slot: Slot, table: Table) -> list[str]:
-    """Columns that may well hold the same; for an id that refers to nothing in particular every key."""
-    names = namesakes(task.target, slot, table)
-    if class_of(slot.column) == INT and slot.name.endswith("id") and not _is_key(task, slot):
-        keys = [key.columns for key in table.foreign_keys] + [table.primary_key]
-        names += sorted({key[0] for key in keys if len(key) == 1} - set(names))
-    return [name for name in names if compatible(table.by_name[name], slot.column)]
-
-
 @dataclass(frozen=True)
 class _Grouped:
     """`grouping` are the inserted columns that the rows of `table` are grouped by; `must` are the rows of the wanted
@@ -161,50 +103,80 @@ def _over(task: Task, table: Table, pool: DriverRows | None) -> list[_Grouped]:
     varying = [s for s in task.slots if s.explicit and not s.default and not s.constant and s.sequence is None]
     if len(rows) < task.count or not task.budget.spend(1 + len(rows) * len(varying) // CELLS):
         return []
-    choices: list[list[tuple[Slot, _Reader | None]]] = []
-    for slot in varying:
+    near = {slot.name: list(readers(task, slot, table, pool, rows.tolist())) for slot in varying}
+    cells = list(own_cells(frame))
+    found = _grouped(task, table, rows, varying, near, cells)
+    # Farther rows are looked at where a nearby column tells which rows those are.
+    if found or pool is not None or not any(near.values()) or all(near.values()):
+        return [replace(grouped, pool=pool) for grouped in found]
+    far = {
+        slot.name: [*near[slot.name], *(() if near[slot.name] else far_readers(task, slot, table, rows))]
+        for slot in varying
+    }
+    above = far_cells(task, frame, {way for given in far.values() for reader in given for way in reader.paths})
+    return _grouped(task, table, rows, varying, far, [*cells, *above])
+
+
+def _grouped(
+    task: Task,
+    table: Table,
+    rows: Indexes,
+    slots: Sequence[Slot],
+    given: Mapping[str, Sequence[Reader]],
+    cells: Sequence[Cell],
+) -> list[_Grouped]:
+    """The first grouping by readers `given` of each slot from which all slots can be said."""
+    options: list[list[Option]] = []
+    for slot in slots:
         wanted = set(slot.values)
-        fits = [r for r in _readers(task, slot, table, pool, rows.tolist()) if wanted <= set(r.values)]
+        fits = [reader for reader in given[slot.name] if wanted <= set(reader.values)]
         # What gives no other group is likelier.
         fits.sort(key=lambda reader: wanted != set(reader.values))
-        options: list[tuple[Slot, _Reader | None]] = [(slot, reader) for reader in fits[:_MAX_READERS]]
-        if class_of(slot.column) in (INT, NUMBER) and not _is_key(task, slot):
-            options.insert(0, (slot, None))
-        choices.append(options or [(slot, None)])
-    for chosen in islice(product(*choices), _MAX_GROUPINGS):
+        choice: list[Option] = [(slot, reader) for reader in fits[:_MAX_READERS]]
+        foldable = class_of(slot.column) in (INT, NUMBER) or slot.column.base in TIMES
+        if foldable and not is_reference(task, slot):
+            choice.insert(0, (slot, None))
+        options.append(choice or [(slot, None)])
+    for chosen in together(options, _MAX_GROUPINGS):
         groups = {slot.name: reader for slot, reader in chosen if reader is not None}
         folded = [slot for slot, reader in chosen if reader is None]
-        found = _by(task, table, rows, groups, folded) if groups else None
+        found = _by(task, table, rows, groups, folded, cells)
         if found is not None:
-            return [replace(grouped, pool=pool) for grouped in found]
+            return found
     return []
 
 
 def _by(
-    task: Task, table: Table, rows: Indexes, groups: dict[str, _Reader], folded: Sequence[Slot]
+    task: Task,
+    table: Table,
+    rows: Indexes,
+    groups: Mapping[str, Reader],
+    folded: Sequence[Slot],
+    cells: Sequence[Cell],
 ) -> list[_Grouped] | None:
     """The grouping by `groups`, with and without HAVING, if aggregates of all rows or of a part give `folded`."""
     frame = task.state.frame(table.name)
     numbers = _numbers(task, groups)
     if numbers is None or (not folded and len(set(numbers[numbers >= 0].tolist())) == (numbers >= 0).sum()):
         return None  # plain rows are not this module's
+    everything = np.ones(len(rows), dtype=bool)
     if not folded:
-        return _labelled(task, table, rows, groups, {}, numbers, np.ones(len(rows), dtype=bool))
-    everything = [np.ones(len(rows), dtype=bool)]
-    for mask in chain(everything, islice(filters(frame, rows, numbers, folded), _MAX_FILTERS)):
+        return _labelled(task, table, rows, groups, {}, numbers, Counted(everything))
+    for mask in chain([everything], islice(filters(frame, rows, numbers, folded), _MAX_FILTERS)):
         if not task.budget.spend(1 + len(rows) * len(frame.table.columns) // CELLS):
             return None
         members: list[list[int]] = [[] for _ in range(task.count)]
         for row, number in zip(rows[mask].tolist(), numbers[mask].tolist(), strict=True):
             if number >= 0:
                 members[number].append(row)
-        terms = _folded(task, frame, groups, folded, members) if all(members) else None
+        terms = _folded(task, cells, groups, folded, members) if all(members) else None
         if terms is not None:
-            return _labelled(task, table, rows, groups, terms, numbers, mask)
-    return None
+            return _labelled(task, table, rows, groups, terms, numbers, Counted(mask, mask))
+    some = extremes(cells, folded, rows, numbers)
+    return None if some is None else _labelled(task, table, rows, groups, some.terms, numbers, some.counted)
 
 
-def _numbers(task: Task, groups: dict[str, _Reader]) -> Indexes | None:
+def _numbers(task: Task, groups: Mapping[str, Reader]) -> Indexes | None:
     """For every row the inserted row whose group it is in, -1 for none, -2 where a part of the key is NULL; None where
     there is no group, or one is meant twice."""
     slots = {slot.name: slot for slot in task.slots}
@@ -217,10 +189,14 @@ def _numbers(task: Task, groups: dict[str, _Reader]) -> Indexes | None:
 
 
 def _folded(
-    task: Task, frame: Frame, groups: dict[str, _Reader], slots: Sequence[Slot], members: Sequence[Sequence[int]]
+    task: Task,
+    cells: Sequence[Cell],
+    groups: Mapping[str, Reader],
+    slots: Sequence[Slot],
+    members: Sequence[Sequence[int]],
 ) -> dict[str, Term] | None:
     """Terms for `slots`: aggregates, or expressions over aggregates and what the rows are grouped by."""
-    made = folds(frame, slots, members)
+    made = folds(task.state.session, cells, slots, members)
     terms = {slot.name: term for slot in slots if (term := giving(made, slot)) is not None}
     left = [slot for slot in slots if slot.name not in terms]
     if not left:
@@ -241,18 +217,18 @@ def _labelled(
     task: Task,
     table: Table,
     rows: Indexes,
-    groups: dict[str, _Reader],
-    terms: dict[str, Term],
+    groups: Mapping[str, Reader],
+    terms: Mapping[str, Term],
     numbers: Indexes,
-    mask: Mask,
+    counted: Counted,
 ) -> list[_Grouped]:
     """The grouping with each way to select its rows."""
     size = task.state.frame(table.name).size
     keys = list(zip(*(reader.values for reader in groups.values()), strict=True))
     order = _order(task, tuple(groups)) if task.sequences else []
-    paths: frozenset[Path] = frozenset().union(*(reader.paths for reader in groups.values()))
     said = {**terms, **{name: reader.term for name, reader in groups.items()}}
-    found = choices(task, Groups(tuple(groups), rows, keys, numbers, mask, size, order, bool(terms)))
+    paths = frozenset[Path]().union(*map(paths_of, said.values()))
+    found = choices(task, Groups(tuple(groups), rows, keys, numbers, counted, size, order))
     return [_Grouped(table, None, tuple(groups), said, paths, choice, order) for choice in found]
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
-from itertools import permutations
+from itertools import chain, permutations
+from typing import TypeAlias
 
+import numpy as np
 from psycopg import Error
 
-from emit.term import Ref, Term, call, raw, ref
-from encoder.frame import Frame
+from emit.term import Part, Term, call, raw
+from encoder.frame import Coded
+from encoder.insertion.cells import Cell
 from encoder.insertion.derive import size_of
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, INTEGERS, NUMBER, class_of
 from scratch.catalog import Column
+from scratch.session import Session
 from stream.model import Value
 
 _FLOATS = frozenset({"real", "double precision"})
@@ -23,6 +27,7 @@ _TOLERANCE = 1e-5
 _PLACES = 3
 _TIMES = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
 _MAX_TIMES = 4
+Groups: TypeAlias = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +39,15 @@ class Fold:
     values: Sequence[Value]
 
 
-def folds(frame: Frame, slots: Sequence[Slot], members: Sequence[Sequence[int]]) -> list[Fold]:
-    """Aggregates over the groups `members` of the frame's rows that may have a part in `slots`, the shortest first of
-    those that are equal everywhere; none where the server cannot compute them."""
-    terms = list(_terms(frame, slots))
-    made = _computed(frame, [column for column in frame.table.columns if _foldable(column)], terms, members)
+def folds(session: Session, cells: Sequence[Cell], slots: Sequence[Slot], members: Groups) -> list[Fold]:
+    """Aggregates of `cells` over the groups `members` of a frame's rows that may have a part in `slots`, the shortest
+    first of those that are equal everywhere; none where the server cannot compute them."""
+    cells = [cell for cell in cells if _foldable(cell.column)]
+    terms = list(_terms(cells, slots))
+    made = _computed(session, cells, terms, members)
     found: dict[tuple[str, tuple[Value, ...]], Fold] = {}
     for (term, column), values in sorted(zip(terms, made, strict=False), key=lambda pair: size_of(pair[0][0])):
-        found.setdefault((_kind(column), tuple(values)), Fold(term, column, values))
+        found.setdefault((kind_of(column), tuple(values)), Fold(term, column, values))
     return list(found.values())
 
 
@@ -50,7 +56,7 @@ def giving(found: Sequence[Fold], slot: Slot) -> Term | None:
     fits = [
         fold.term
         for fold in found
-        if _kind(fold.column) == _kind(slot.column)
+        if kind_of(fold.column) == kind_of(slot.column)
         and all(_same(got, wanted, slot.column) for got, wanted in zip(fold.values, slot.values, strict=True))
     ]
     return min(fits, key=size_of, default=None)
@@ -66,7 +72,7 @@ def telling(fold: Fold) -> tuple[int, int]:
     return {"sum": 2, "max": 3, "min": 3}.get(function, 4), size_of(fold.term)
 
 
-def _kind(column: Column) -> str:
+def kind_of(column: Column) -> str:
     """What decides which aggregates may stand in a column: numbers of all types together, else the type."""
     return NUMBER if class_of(column) in (INT, NUMBER) else column.base
 
@@ -75,20 +81,18 @@ def _foldable(column: Column) -> bool:
     return class_of(column) in (INT, NUMBER) or column.kind in "DS" or column.base == "boolean"
 
 
-def _terms(frame: Frame, slots: Sequence[Slot]) -> Iterator[tuple[Term, Column]]:
+def _terms(cells: Sequence[Cell], slots: Sequence[Slot]) -> Iterator[tuple[Term, Column]]:
     """Aggregates with the type of their value, for the kinds of `slots`; texts may be made of any."""
-    kinds = {_kind(slot.column) for slot in slots}
+    kinds = {kind_of(slot.column) for slot in slots}
     shown = any(slot.column.kind == "S" for slot in slots)
     if NUMBER in kinds or shown:
         yield call("count", raw("*")), _typed("bigint")
-    for column in frame.table.columns:
-        own = ref((), column.name)
-        if not _foldable(column):
-            continue
+    for cell in cells:
+        own, column = cell.term, cell.column
         if NUMBER in kinds or shown:
             yield call("count", own), _typed("bigint")
             yield Term(("count(", "DISTINCT", *own.parts, ")")), _typed("bigint")
-        kind = _kind(column)
+        kind = kind_of(column)
         if kind not in kinds and not (shown and (column.base in _TIMES or kind == NUMBER)):
             continue
         if column.base == "boolean":
@@ -104,15 +108,15 @@ def _terms(frame: Frame, slots: Sequence[Slot]) -> Iterator[tuple[Term, Column]]
             if column.base not in _FLOATS:
                 yield from ((call("round", mean, raw(str(places))), of) for places in range(1, _PLACES))
     if NUMBER in kinds:
-        yield from _durations(frame)
+        yield from _durations(cells)
 
 
-def _durations(frame: Frame) -> Iterator[tuple[Term, Column]]:
+def _durations(cells: Sequence[Cell]) -> Iterator[tuple[Term, Column]]:
     """Seconds between two times of a row, summed up."""
-    times = [column for column in frame.table.columns if column.base in _TIMES and column.base != "date"]
+    times = [cell for cell in cells if not cell.paths and cell.column.base in _TIMES and cell.column.base != "date"]
     for one, other in permutations(times[:_MAX_TIMES], 2):
-        if one.base == other.base:
-            spent = Term(("extract(", "epoch FROM", Ref((), other.name), "-", Ref((), one.name), ")"))
+        if one.column.base == other.column.base:
+            spent = Term(("extract(", "epoch FROM", *other.term.parts, "-", *one.term.parts, ")"))
             yield call("sum", spent), _typed("numeric")
 
 
@@ -121,28 +125,27 @@ def _typed(base: str) -> Column:
 
 
 def _computed(
-    frame: Frame, columns: Sequence[Column], terms: Sequence[tuple[Term, Column]], members: Sequence[Sequence[int]]
+    session: Session, cells: Sequence[Cell], terms: Sequence[tuple[Term, Column]], members: Groups
 ) -> list[list[Value]]:
     """The values of every term, one a group; [] where there is an error."""
-    texts = [frame.texts(column.name) for column in columns]
-    flat = [row for group in members for row in group]
+    flat = np.fromiter(chain.from_iterable(members), dtype=np.intp)
     numbers: list[Value] = [str(place) for place, group in enumerate(members) for _ in group]
-    arrays = ",".join(["%s::int[]", *(f"%s::{column.base}[]" for column in columns)])
-    names = ",".join(["g", *(f"c{place}" for place in range(len(columns)))])
-    spelled = {column.name: f"c{place}" for place, column in enumerate(columns)}
+    arrays = ",".join(["%s::int[]", *(f"%s::{cell.column.base}[]" for cell in cells)])
+    names = ",".join(["g", *(f"c{place}" for place in range(len(cells)))])
+    spelled: dict[Part, str] = {cell.term.parts[0]: f"c{place}" for place, cell in enumerate(cells)}
     listed = ",".join(_spelled(term, spelled) for term, _ in terms)
     query = f"SELECT {listed} FROM unnest({arrays})t({names})GROUP BY g ORDER BY g"
-    given: list[list[Value]] = [numbers, *([column[row] for row in flat] for column in texts)]
+    given = [numbers, *(Coded(cell.coded.codes[flat], cell.coded.values).texts() for cell in cells)]
     try:
-        with frame.state.session.transaction():
-            found = frame.state.session.execute(query.encode(), given).fetchall()
+        with session.transaction():
+            found = session.execute(query.encode(), given).fetchall()
     except Error:
         return []
     return [list(values) for values in zip(*found, strict=True)]
 
 
-def _spelled(term: Term, names: dict[str, str]) -> str:
-    return " ".join(part if isinstance(part, str) else names[part.column] for part in term.parts)  # type: ignore[union-attr]
+def _spelled(term: Term, names: Mapping[Part, str]) -> str:
+    return " ".join(part if isinstance(part, str) else names[part] for part in term.parts)
 
 
 def _same(got: Value, wanted: Value, column: Column) -> bool:

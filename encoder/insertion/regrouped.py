@@ -29,25 +29,37 @@ class Choice:
     draws: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Which rows of the groups may have been counted, and without which of them the aggregates would be others; without
+    `sure` there are no aggregates, and any row of a group is enough."""
+
+    mask: Mask
+    sure: Mask | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows of a group were counted."""
+        return self.sure is not None and bool((self.sure == self.mask).all())
+
+
 @dataclass(frozen=True)
 class Groups:
     """Rows of a frame of `size` rows: `keys` what they are grouped by, the values of the columns `names`; `numbers` the
-    inserted row that each goes into, -1 for none, -2 for none because of a NULL; `mask` those that were counted.
-    `order`: the columns that the inserted rows are sorted by, None if they are not.  `whole`: aggregates were made of
-    all rows of a group; else any row of it is enough."""
+    inserted row that each goes into, -1 for none, -2 for none because of a NULL.  `order`: the columns that the
+    inserted rows are sorted by, None if they are not."""
 
     names: tuple[str, ...]
     rows: Indexes
     keys: Sequence[Key]
     numbers: Indexes
-    mask: Mask
+    counted: Counted
     size: int
     order: Sequence[tuple[str, bool]] | None
-    whole: bool
 
     def others(self) -> dict[Key, list[int]]:
         found: dict[Key, list[int]] = {}
-        for place in np.flatnonzero(self.mask & (self.numbers == -1)).tolist():
+        for place in np.flatnonzero(self.counted.mask & (self.numbers == -1)).tolist():
             found.setdefault(self.keys[place], []).append(int(self.rows[place]))
         return found
 
@@ -55,13 +67,12 @@ class Groups:
 def choices(task: Task, groups: Groups) -> list[Choice]:
     """What may be selected: the counted rows of the wanted groups alone, or other groups too of which nothing comes."""
     must, must_not = np.zeros(groups.size, dtype=bool), np.zeros(groups.size, dtype=bool)
-    counted = groups.mask & (groups.numbers >= 0)
+    counted = groups.counted.mask & (groups.numbers >= 0)
     must[groups.rows[counted]] = True
     must_not[groups.rows] = ~must[groups.rows]
-    if not groups.whole:  # which one of several is not known
-        sizes = np.bincount(groups.numbers[counted])
-        if (sizes == 1).any():
-            must[groups.rows[counted]] = sizes[groups.numbers[counted]] == 1
+    sure = _sure(groups, counted)
+    if sure.any():  # which one of several is not known
+        must[groups.rows[counted]] = sure[counted]
     others = groups.others()
     least = int(np.bincount(groups.numbers[counted]).min())
     thin = {key: rows for key, rows in others.items() if len(rows) < least}
@@ -78,6 +89,15 @@ def choices(task: Task, groups: Groups) -> list[Choice]:
             settled = _settled(task, groups, {key: others[key] for key in others if key in allowed}, must, base)
             if settled is not None:
                 found.insert(0, Choice(*settled, fewest, True, bool(task.sequences)))
+    return found
+
+
+def _sure(groups: Groups, counted: Mask) -> Mask:
+    """Which of the counted rows must be selected."""
+    if groups.counted.sure is not None:
+        return groups.counted.sure & counted
+    sizes = np.bincount(groups.numbers[counted])
+    found: Mask = counted & (sizes[np.maximum(groups.numbers, 0)] == 1)
     return found
 
 
@@ -125,7 +145,7 @@ def _settled(
         if need != 0:
             must_not[flat] = False
         if need == len(inside):
-            must[[row for rows in inside if groups.whole or len(rows) == 1 for row in rows]] = True
+            must[[row for rows in inside if groups.counted.whole or len(rows) == 1 for row in rows]] = True
     return must, must_not
 
 
