@@ -63,12 +63,14 @@ class RowDelta:
 
 @dataclass(frozen=True)
 class TableEffect:
-    """The net effect on one table, by rows.  Inserts keep the order of the stream where it is known."""
+    """The net effect on one table, by rows.  Inserts keep the order of the stream where it is known; `idle` are rows
+    that statements met and left as they were, as far as the stream tells."""
 
     table: Table
     inserts: tuple[RowTuple, ...] = ()
     deletes: tuple[RowTuple, ...] = ()
     updates: tuple[tuple[RowTuple, RowTuple], ...] = ()
+    idle: tuple[RowTuple, ...] = ()
 
     def anew(self) -> TableEffect:
         """The same with deletes and inserts in the place of updates."""
@@ -126,10 +128,11 @@ def _take_pairs(
 class Origins:
     """Where rows that come are from: by table and new row, the place of its first version in the stream,
     and, where the key does not tell (it changed, or there is none), the row that it was before (several where
-    several became equal)."""
+    several became equal).  `idle` are rows that were updated to what they were."""
 
     places: Mapping[TableName, Mapping[RowTuple, int]] = field(default_factory=dict)
     before: Mapping[TableName, Mapping[RowTuple, Sequence[RowTuple]]] = field(default_factory=dict)
+    idle: Mapping[TableName, Sequence[RowTuple]] = field(default_factory=dict)
 
 
 def table_effects(catalog: Catalog, effect: Effect, origins: Origins | None = None) -> list[TableEffect]:
@@ -159,13 +162,14 @@ def table_effects(catalog: Catalog, effect: Effect, origins: Origins | None = No
                 inserts.append(row)
         deletes = sorted(going.elements(), key=sortable)
         updates.sort(key=lambda pair: sortable(pair[0]))
-        found.append(TableEffect(table, tuple(inserts), tuple(deletes), tuple(updates)))
+        idle = tuple(origins.idle.get(name, ()))
+        found.append(TableEffect(table, tuple(inserts), tuple(deletes), tuple(updates), idle))
     return found
 
 
 def stream_origins(catalog: Catalog, changes: Sequence[RowChange], twins: Collection[TableName] = ()) -> Origins:
     """Origins of the rows that `changes` bring; `twins` are tables in which equal rows cannot be told apart."""
-    first: dict[tuple[TableName, Key], tuple[int, RowTuple | None]] = {}
+    first: dict[tuple[TableName, Key], tuple[int, RowTuple | None, RowTuple]] = {}
     places: dict[TableName, dict[RowTuple, int]] = {}
     before: dict[TableName, dict[RowTuple, list[RowTuple]]] = {}
     for place, change in enumerate(changes):
@@ -176,13 +180,24 @@ def stream_origins(catalog: Catalog, changes: Sequence[RowChange], twins: Collec
         origin: tuple[int, RowTuple | None] = (place, None)
         if change.old is not None:
             old = stored_row(table, change.old)
-            origin = first.pop((change.table, key_of(table, old)), (place, old))
-        first[(change.table, key_of(table, row))] = origin
+            origin = first.pop((change.table, key_of(table, old)), (place, old))[:2]
+        first[(change.table, key_of(table, row))] = *origin, row
         places.setdefault(change.table, {})[row] = origin[0]
         changed_key = origin[1] is not None and key_of(table, origin[1]) != key_of(table, row)
         if origin[1] is not None and changed_key and change.table not in twins:
             before.setdefault(change.table, {}).setdefault(row, []).append(origin[1])
-    return Origins(places, before)
+    return Origins(places, before, _idle(first))
+
+
+def _idle(
+    last: Mapping[tuple[TableName, Key], tuple[int, RowTuple | None, RowTuple]],
+) -> dict[TableName, list[RowTuple]]:
+    """The rows that are at the end what they were at the beginning."""
+    found: dict[TableName, list[RowTuple]] = {}
+    for (table, _), (_, before, after) in last.items():
+        if before == after:
+            found.setdefault(table, []).append(after)
+    return {table: sorted(rows, key=sortable) for table, rows in found.items()}
 
 
 def sortable(row: RowTuple) -> tuple[tuple[bool, int, str], ...]:

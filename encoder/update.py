@@ -264,6 +264,11 @@ class UpdateSearch:
         """Statements that take one column's value from a window over the table, others by expressions."""
         if len(group.rows) < 2:
             return
+        if self.effect.idle and (idle := self._with_idle(group)) != group:
+            found = [one for one in self._by_window(idle, target) if one is not None]
+            yield from found
+            if found:
+                return
         # Columns that no expression gives need windows all of them.
         bare = [place for place in group.places if not self._find_expressions(group, place)]
         for place in bare[:1] or group.places:
@@ -277,6 +282,11 @@ class UpdateSearch:
                 if len(windows) == 1 + len(beside):
                     statements = self._window_statements(group, windows, [options[0] for options in others])
                     yield prove(self.context, self.owed, target, statements, "update")
+
+    def _with_idle(self, group: Group) -> Group:
+        """The group with the rows that its statement met and left as they were: a window may have seen them too."""
+        known = {pair[0] for pair in group.pairs}
+        return self._group([*group.pairs, *((row, row) for row in self.effect.idle if row not in known)], group.places)
 
     def _window_like(self, group: Group, place: int, window: WindowExpression) -> WindowExpression | None:
         """A window for another column that sees the same rows."""

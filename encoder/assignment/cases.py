@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 
 from emit.literal import input_text, literal, quote
-from emit.term import Part, Term, raw
+from emit.term import Part, Prec, Term, call, cast, op, raw
 from encoder.assignment.conditions import conditions
 from encoder.assignment.decimals import shortest_between
 from encoder.assignment.derived import json_fields
-from encoder.assignment.problem import Input, Problem, literal_term
+from encoder.assignment.layout import NUMERIC
+from encoder.assignment.problem import STRINGS, Input, Problem, literal_term
 from stream.model import Value
 
 _MAX_BRANCHES = 12
 _MAX_BANDS = 8
+# Elements of a list by number.
+_MAX_ELEMENTS = 12
 _CONDITIONS = 6
 
 
@@ -44,6 +48,53 @@ def maps(problem: Problem) -> Iterator[Term]:
             yield from _map(problem, item)
             if item.is_number or item.is_time:
                 yield from _bands(problem, item)
+
+
+def indexed(problem: Problem) -> Iterator[Term]:
+    """An element of a list by a small whole number: a column, or what a division of it leaves."""
+    values = set(problem.new)
+    if not 1 < len(values) <= _MAX_ELEMENTS or None in values or problem.base not in STRINGS | NUMERIC:
+        return
+    for item in problem.inputs:
+        if item.is_integer and None not in item.texts:
+            numbers = [int(text or 0) for text in item.texts]
+            for divisor in (None, *range(2, _MAX_ELEMENTS + 1)) if min(numbers) >= 0 else (None,):
+                found = _elements(numbers if divisor is None else [n % divisor for n in numbers], problem.new)
+                if found is not None:
+                    first, elements = found
+                    index = item.term if divisor is None else op(item.term, "%", raw(str(divisor)))
+                    shifted = op(index, "+" if first < 1 else "-", raw(str(abs(1 - first)))) if first != 1 else index
+                    yield subscript(problem, elements, shifted)
+                    break
+
+
+def _elements(places: Sequence[int], new: Sequence[Value]) -> tuple[int, list[str]] | None:
+    """The least place and the value at every one from there on; None where they are too many or do not tell."""
+    first, last = min(places), max(places)
+    if last - first >= _MAX_ELEMENTS or (last - first + 1) * 2 > len(places):
+        return None
+    meaning: dict[int, str] = {}
+    for place, value in zip(places, new, strict=True):
+        if meaning.setdefault(place, value or "") != value:
+            return None
+    spare = min(meaning.values(), key=len)
+    return first, [meaning.get(place, spare) for place in range(first, last + 1)]
+
+
+def subscript(problem: Problem, values: Sequence[str], index: Term) -> Term:
+    """`values[index]`, the first under 1."""
+    if all(len(value) == 1 for value in values):
+        digit = call("substr", raw(quote("".join(values))), index, raw("1"))
+        return digit if problem.base in STRINGS else cast(digit, problem.base)
+    listed = "{" + ",".join(map(_element, values)) + "}"
+    base = problem.base if problem.base in NUMERIC else "text"
+    array = raw(literal(listed, f"{base}[]", context="bare"), Prec.CAST)
+    return Term(("(", *array.parts, ")[", *index.parts, "]"))
+
+
+def _element(value: str) -> str:
+    plain = re.fullmatch(r"[\w#.:/+@-]+", value) and value.lower() != "null"
+    return value if plain else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _two(problem: Problem) -> Iterator[Term]:

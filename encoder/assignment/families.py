@@ -51,7 +51,18 @@ NEAR: Tiers = (
 PARTS: Tiers = (*NEAR, (40, (numeric.pairs, numeric.triples, text.concatenated)))
 FAMILIES: Tiers = (
     *NEAR,
-    (16, (basic.distant_copies, numeric.related, conditions.flags, cases.maps, numeric.pairs, times.scaled_shifts)),
+    (
+        16,
+        (
+            basic.distant_copies,
+            numeric.related,
+            conditions.flags,
+            cases.maps,
+            cases.indexed,
+            numeric.pairs,
+            times.scaled_shifts,
+        ),
+    ),
     (40, (children.existence, children.picked, text.concatenated)),
     (50, (text.compositions, hashed.hashed, windows.ranked)),
     (50, (trees.branches, lookups.lookups)),

@@ -11,11 +11,20 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from emit.literal import literal
 from emit.term import Part, Prec, Query, Term, call, conjoin, op, raw, ref, subquery
 from encoder.assignment import cases, documents, neighbours, numeric, text
 from encoder.assignment.decimals import Band
-from encoder.assignment.layout import NUMERIC, ORDERED, Codes, layout_of, order_parts, over, sorted_rows
+from encoder.assignment.layout import (
+    NUMERIC,
+    ORDERED,
+    Codes,
+    Layout,
+    Mask,
+    layout_of,
+    order_parts,
+    over,
+    sorted_rows,
+)
 from encoder.assignment.model import VALUE, WINDOW
 from encoder.assignment.numbering import Grading, Numbering, Reach, gradings, numberings
 from encoder.assignment.problem import STRINGS, Floats, Input, Problem, to_number
@@ -135,7 +144,7 @@ def window_terms(problem: Problem, rows: Codes, new: Sequence[Value]) -> Iterato
     counts only the goal's `rows`, whose goals are `new`."""
     for target in targets(problem, rows, new):
         yield from _numbered(problem, target, rows)
-        yield from ((term, window, False) for term, window in _totals(problem, target, rows))
+        yield from _totals(problem, target, rows)
         yield from ((term, window, False) for term, window in _neighbours(problem, target, rows))
     yield from _graded(problem, rows, new)
 
@@ -201,17 +210,10 @@ def _by_rank(problem: Problem, values: Sequence[Value], found: Grading) -> Term:
     if len(values) == 2 and first > 1:
         return cases.case([(op(_NUMBER, ">", raw(str(first))), shown[1])], shown[0])
     if len(values) > 2 and None not in values and problem.base in STRINGS | NUMERIC:
-        listed = "{" + ",".join(_element(value or "") for value in values[:-1]) + "}"
-        base = problem.base if problem.base in NUMERIC else "text"
-        array = Term(("(", *raw(literal(listed, f"{base}[]", context="bare"), Prec.CAST).parts, ")"))
-        return call("coalesce", Term((*array.parts, "[", *_NUMBER.parts, "]")), shown[-1])
+        chosen = cases.subscript(problem, [value or "" for value in values[:-1]], _NUMBER)
+        return call("coalesce", chosen, shown[-1])
     branches = [(raw(str(rank)), value) for rank, value in enumerate(shown[:-1], 1)]
     return cases.case(branches, shown[-1], _NUMBER)
-
-
-def _element(value: str) -> str:
-    plain = value.isalnum() and value.lower() != "null"
-    return value if plain else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _neighbours(problem: Problem, target: Target, rows: Codes) -> Iterator[tuple[Term, Term]]:
@@ -227,10 +229,10 @@ def _neighbours(problem: Problem, target: Target, rows: Codes) -> Iterator[tuple
                 yield term, window
 
 
-def _totals(problem: Problem, target: Target, rows: Codes) -> Iterator[tuple[Term, Term]]:
+def _totals(problem: Problem, target: Target, rows: Codes) -> Iterator[tuple[Term, Term, bool]]:
     """Totals of a group, and running sums in it."""
     if target.base not in NUMERIC:
-        yield from _extremes(problem, target, rows)
+        yield from ((term, window, False) for term, window in _extremes(problem, target, rows))
         return
     numbers = target.numbers
     if np.isnan(numbers[rows]).any():
@@ -238,36 +240,54 @@ def _totals(problem: Problem, target: Target, rows: Codes) -> Iterator[tuple[Ter
     sample = np.array(problem.rows)
     scale = problem.scale if problem.base in NUMERIC else None
     band = Band.rounding(numbers[rows], scale)
-    for values, window in islice(_sums(problem, band, rows), _MAX_TOTALS):
-        for term in target.finish(problem, _NUMBER, "numeric", _shown(values[sample])):
-            yield term, window
-
-
-def _sums(problem: Problem, band: Band, rows: Codes) -> Iterator[tuple[Floats, Term]]:
     layout = layout_of(problem)
-    columns = [c for c in problem.table.columns if c.base in NUMERIC]
-    numbers = [(column, layout.frame.numbers(column.name)) for column in columns[:_MAX_SUMMED]]
+    for members in (layout.key, rows) if len(rows) < problem.frame.size else (layout.key,):
+        for values, window in islice(_sums(problem, band, rows, members), _MAX_TOTALS):
+            for term in target.finish(problem, _NUMBER, "numeric", _shown(values[sample])):
+                yield term, window, members is rows
+
+
+def _sums(problem: Problem, band: Band, rows: Codes, members: Codes) -> Iterator[tuple[Floats, Term]]:
+    """Totals and running sums over `members` alone, NaN in other rows."""
+    layout = layout_of(problem)
+    columns = [c for c in problem.table.columns if c.base in NUMERIC][:_MAX_SUMMED]
+    numbers = [(column, layout.frame.numbers(column.name)[members]) for column in columns]
+
+    def fits(found: Floats) -> bool:
+        return bool(band.holds(_spread(layout, members, found)[rows]))
+
     for place, partition in enumerate(layout.partitions):
-        if place >= _MAX_RUNNING and not _constant(partition.codes[rows], band.low):
+        running = problem.base in NUMERIC and place < _MAX_RUNNING and len(members) * place <= _MAX_SORTED
+        if not running and not _constant(partition.codes[rows], band.low):
             continue
-        _, group = np.unique(partition.codes, return_inverse=True)
+        _, group = np.unique(partition.codes[members], return_inverse=True)
         counts = np.bincount(group)[group].astype(np.float64)
-        if partition.terms and band.holds(counts[rows]):
-            yield counts, over(raw("count(*)"), partition, ())
+        if partition.terms and fits(counts):
+            yield _spread(layout, members, counts), over(raw("count(*)"), partition, ())
         for column, values in numbers:
             for name, totals in _reduced(values, group):
                 spread = np.round(totals, 9)[group]
-                if band.holds(spread[rows]) and (column.name not in layout.table.row_key or name != "sum"):
-                    yield spread, over(call(name, ref((), column.name)), partition, ())
+                if fits(spread) and (column.name not in layout.table.row_key or name != "sum"):
+                    yield _spread(layout, members, spread), over(call(name, ref((), column.name)), partition, ())
         # A running total is hardly ever part of a text.
-        if problem.base in NUMERIC and place < _MAX_RUNNING and layout.frame.size * place <= _MAX_SORTED:
-            for order in layout.sequences:
-                line, starts, ties = sorted_rows(partition, [order], layout.key)
-                for column, values in numbers:
-                    running = _running(values, line, starts)
-                    if column.name != order.column and band.holds(running[rows]):
-                        parts = order_parts(layout.table, [order], bool(ties.any()))
-                        yield running, over(call("sum", ref((), column.name)), partition, parts)
+        for order in layout.sequences if running else ():
+            line, starts, ties = sorted_rows(partition, [order], members)
+            at = np.searchsorted(members, line)
+            for column, values in numbers:
+                if column.name == order.column:
+                    continue
+                for peers in (True, False) if ties.any() else (False,):
+                    found = _running(values, at, starts, ties if peers else None)
+                    if fits(found):
+                        parts = order_parts(layout.table, [order], bool(ties.any()) and not peers)
+                        yield _spread(layout, members, found), over(call("sum", ref((), column.name)), partition, parts)
+
+
+def _spread(layout: Layout, members: Codes, values: Floats) -> Floats:
+    """`values` of `members` in the places of all rows."""
+    found = np.full(layout.frame.size, np.nan)
+    found[members] = values
+    return found
 
 
 def _constant(groups: Codes, wanted: Floats | Codes) -> bool:
@@ -290,11 +310,18 @@ def _reduced(values: Floats, group: NDArray[np.intp]) -> Iterator[tuple[str, Flo
         yield "avg", np.asarray(sums / present, dtype=np.float64)
 
 
-def _running(values: Floats, line: Codes, starts: NDArray[np.bool_]) -> Floats:
+def _running(values: Floats, line: Codes, starts: Mask, ties: Mask | None) -> Floats:
+    """Running sums in the order of `line`; with `ties`, rows that tie with the one before have the sum of all of
+    them."""
     known = np.nan_to_num(values)[line]
     total = np.cumsum(known)
+    sums = np.round(total - _carried(np.where(starts, total - known, -np.inf)), 9)
+    if ties is not None:
+        # The last of every run of rows that tie.
+        ends = np.flatnonzero(~np.append(ties[1:], False))
+        sums = sums[ends[np.searchsorted(ends, np.arange(len(line)))]]
     found = np.empty(len(line))
-    found[line] = np.round(total - _carried(np.where(starts, total - known, -np.inf)), 9)
+    found[line] = sums
     return found
 
 
