@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -20,8 +20,12 @@ MAX_SEGMENTS = 10
 # Tables that take turns this often are woven together by a trigger.
 _TURNS = 3
 _COLUMN_SET_RUNS = 4
+# A run in which the rows' places start over so many times at most is of several scans, if each met so many rows.
+_RESTARTS, _SCANNED = 2, 4
 
 _Kind: TypeAlias = tuple[TableName, Op]
+# Where the row that a change is about lies in its table; None if that is not known.
+Place: TypeAlias = Callable[[RowChange], int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class Segment:
     run: int = 0
 
 
-def segments(changes: Sequence[RowChange]) -> list[Segment]:
+def segments(changes: Sequence[RowChange], place: Place = lambda change: None) -> list[Segment]:
     """The segments of completed changes, in order; [] for none."""
     woven = _woven_kinds(changes)
     runs: list[list[RowChange]] = []
@@ -44,7 +48,7 @@ def segments(changes: Sequence[RowChange]) -> list[Segment]:
             runs.append([])
             last = kind
         runs[-1].append(change)
-    pieces = [(number, piece) for number, run in enumerate(runs) for piece in _cut_run(run)]
+    pieces = [(number, piece) for number, run in enumerate(runs) for piece in _cut_run(run, place)]
     if len(pieces) > MAX_SEGMENTS:
         pieces = list(enumerate(runs))
     if len(pieces) > MAX_SEGMENTS:
@@ -76,8 +80,9 @@ def _woven_kinds(changes: Sequence[RowChange]) -> dict[_Kind, frozenset[_Kind]]:
     return {kind: frozenset(joined) for kind, joined in classes.items()}
 
 
-def _cut_run(run: list[RowChange]) -> list[list[RowChange]]:
-    """Cut where the set of changed columns turns to a disjoint one, or where a row comes again."""
+def _cut_run(run: list[RowChange], place: Place) -> list[list[RowChange]]:
+    """Cut where the set of changed columns turns to a disjoint one, where a row comes again, or where a scan of the
+    table starts over."""
     pieces: list[list[RowChange]] = [[]]
     columns: frozenset[str] = frozenset()
     seen: set[tuple[object, ...]] = set()
@@ -92,4 +97,19 @@ def _cut_run(run: list[RowChange]) -> list[list[RowChange]]:
         if change.new is not None and change.old is not None:
             # The row as it stands now would be the `old` of its next change.
             seen.add((change.table, *sorted(change.new.items(), key=lambda item: item[0])))
-    return pieces if len(pieces) <= _COLUMN_SET_RUNS else [run]
+    scanned = [part for piece in pieces for part in _scans(piece, place)]
+    return next((found for found in (scanned, pieces) if len(found) <= _COLUMN_SET_RUNS), [run])
+
+
+def _scans(piece: list[RowChange], place: Place) -> list[list[RowChange]]:
+    """Cut where the places of the rows start over."""
+    if len({(change.table, change.op) for change in piece}) > 1 or len(piece) < 2 * _SCANNED:
+        return [piece]
+    places = [place(change) for change in piece]
+    known = [at for at in places if at is not None]
+    if len(known) < len(places):
+        return [piece]
+    cuts = [0, *(i for i, (a, b) in enumerate(itertools.pairwise(known), start=1) if b < a), len(piece)]
+    if len(cuts) > _RESTARTS + 2 or any(b - a < _SCANNED for a, b in itertools.pairwise(cuts)):
+        return [piece]
+    return [piece[a:b] for a, b in itertools.pairwise(cuts)]

@@ -157,7 +157,22 @@ def _values(
         if built is not None:
             yield _Made(built, True)
     else:
-        yield from (_Made(term, False) for term in _computed(problem, values))
+        fields = [] if own is None else _fields(problem, old, own)
+        yield from (_Made(term, False) for term in _computed(problem.with_inputs(fields), values))
+
+
+def _fields(problem: Problem, old: Sequence[dict[str, Any]], own: Term) -> list[Input]:
+    """The texts and numbers that all the old documents hold under one key."""
+    found: list[Input] = []
+    for key in sorted(set.intersection(*(set(document) for document in old)))[:_MAX_KEYS]:
+        term = op(own, "->>", quoted(key))
+        values = [document[key] for document in old]
+        if all(isinstance(value, str) for value in values):
+            found.append(Input(term, "text", "S", tuple(values), problem.cost(term)))
+        elif all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            number = cast(term, "numeric")
+            found.append(Input(number, "numeric", "N", tuple(map(json.dumps, values)), problem.cost(number)))
+    return found
 
 
 def _sources(

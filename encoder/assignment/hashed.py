@@ -26,16 +26,17 @@ _MAX_WORDS = 40
 
 def hashed(problem: Problem) -> Iterator[Term]:
     """md5 of two or three columns with one separator between, or of a column and a short constant; whole or cut."""
-    wanted = [text for text in problem.new if text is not None]
-    if problem.base not in STRINGS or len(wanted) < len(problem.new) or len(set(map(len, wanted))) != 1:
+    wanted = [text.replace("-", "") if problem.base == "uuid" else text for text in problem.new if text is not None]
+    if problem.base not in STRINGS | {"uuid"} or len(wanted) < len(problem.new) or len(set(map(len, wanted))) != 1:
         return
     length = len(wanted[0])
     if not _LEAST <= length <= _LENGTH or len(set(wanted)) < 2 or not all(_HEX.issuperset(text) for text in wanted):
         return
     inputs = [item for item in problem.inputs if item.base in _SHOWN and None not in item.texts]
     inputs.sort(key=lambda item: (not item.is_key, item.cost))
-    cut = _cut_of(length)
-    for item in inputs[:_PAIRED] if length < _LENGTH else ():
+    cut = _cut_of(length, problem.base)
+    # Whole hashes of one column as texts are those of the family of texts.
+    for item in inputs[:_PAIRED] if length < _LENGTH or problem.base == "uuid" else ():
         yield from (
             cut(end, item.term if item.is_text else cast(item.term, "text")) for end in _ends(item.texts, wanted)
         )
@@ -50,11 +51,13 @@ def hashed(problem: Problem) -> Iterator[Term]:
             yield from (cut(end, _between(item, before, behind)) for end in _ends(texts, wanted))
 
 
-def _cut_of(length: int) -> Callable[[str, Term], Term]:
-    """md5 of a term, or so many characters at one of its ends."""
+def _cut_of(length: int, base: str) -> Callable[[str, Term], Term]:
+    """md5 of a term as a text or uuid, or so many characters at one of its ends."""
 
     def build(end: str, term: Term) -> Term:
         whole = call("md5", term)
+        if base == "uuid":
+            return cast(whole, base)
         return whole if length == _LENGTH else call(end, whole, raw(str(length)))
 
     return build

@@ -121,11 +121,13 @@ class Problem:
 
     def with_inputs(self, items: Iterable[Input]) -> Problem:
         """The same problem with more things that every row has."""
-        return replace(self, extra=(*self.extra, *items))
+        return self._beside(replace(self, extra=(*self.extra, *items)))
 
     def aiming(self, column: Column, new: Texts) -> Problem:
         """Another goal on the same rows, which knows what they reach."""
-        other = replace(self, column=column, new=new)
+        return self._beside(replace(self, column=column, new=new))
+
+    def _beside(self, other: Problem) -> Problem:
         other.__dict__["joined"] = self.joined
         return other
 
