@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from operator import itemgetter
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from encoder.insertion.task import CELLS, From, Task, order_by
 from encoder.selection.lower import lower
 from encoder.selection.model import Labels, Path
 from scratch.catalog import Table
+from stream.model import Value
 
 _MAX_TABLES = 3
 # Bytes of a condition after which none for other groupings is looked for.
@@ -128,11 +130,14 @@ def _grouped(
     """The first grouping by readers `given` of each slot from which all slots can be said."""
     options: list[list[Option]] = []
     for slot in slots:
-        wanted = set(slot.values)
-        fits = [reader for reader in given[slot.name] if wanted <= set(reader.values)]
-        # What gives no other group is likelier.
-        fits.sort(key=lambda reader: wanted != set(reader.values))
-        choice: list[Option] = [(slot, reader) for reader in fits[:_MAX_READERS]]
+        fits: dict[tuple[Value, ...], tuple[int, Reader]] = {}
+        for reader in given[slot.name]:
+            held = set(reader.values)
+            if held.issuperset(slot.values):
+                fits.setdefault(tuple(reader.values), (len(held), reader))
+        # What gives few other groups is likelier.
+        likely = sorted(fits.values(), key=itemgetter(0))[:_MAX_READERS]
+        choice: list[Option] = [(slot, reader) for _, reader in likely]
         foldable = class_of(slot.column) in (INT, NUMBER) or slot.column.base in TIMES
         if foldable and not is_reference(task, slot):
             choice.insert(0, (slot, None))
