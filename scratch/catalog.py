@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from scratch.session import Session, rows
@@ -99,6 +99,19 @@ class Catalog:
 
     def __iter__(self) -> Iterator[TableName]:
         return iter(self.tables)
+
+    def below(self, name: TableName) -> tuple[ForeignKey, ...]:
+        """The foreign keys that refer to the table, and those that do so by way of rows that have their key from it
+        (inheritance by tables), as if they referred to it themselves."""
+        children = self.referenced_by.get(name, ())
+        handed = (key for key in children if key.columns == self[key.table].primary_key)
+        further = (
+            replace(key, target=name, target_columns=by.target_columns)
+            for by in handed
+            for key in self.referenced_by.get(by.table, ())
+            if key.target_columns == by.columns
+        )
+        return (*children, *further)
 
 
 _USER_TABLES = """

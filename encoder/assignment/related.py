@@ -64,7 +64,7 @@ def _usable(found: Iterable[Relation]) -> Iterator[Relation]:
 
 def _children(problem: Problem) -> Iterator[Relation]:
     catalog = problem.state.catalog
-    for key in catalog.referenced_by.get(problem.table.name, ()):
+    for key in catalog.below(problem.table.name):
         yield Relation(problem, catalog[key.table], key.target_columns, key.columns, True)
 
 

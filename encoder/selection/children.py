@@ -60,8 +60,7 @@ def _by_size(state: State, table: TableName, links: Iterable[Link], among: froze
 
 
 def _children(state: State, table: TableName) -> list[Link]:
-    keys = state.catalog.referenced_by.get(table, ())
-    return [Link(table, key.target_columns, key.table, key.columns) for key in keys]
+    return [Link(table, key.target_columns, key.table, key.columns) for key in state.catalog.below(table)]
 
 
 def _relations(state: State, name: TableName) -> Iterator[Link]:
