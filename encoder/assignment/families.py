@@ -12,6 +12,7 @@ from encoder.assignment import (
     conditions,
     documents,
     filters,
+    fulltext,
     hashed,
     lookups,
     networks,
@@ -44,6 +45,7 @@ NEAR: Tiers = (
             documents.documents,
             arrays.arrays,
             networks.networks,
+            fulltext.vectors,
         ),
     ),
 )
