@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 from encoder.block import Plan, solve_block
 from encoder.context import Context
-from encoder.effect import Origins, effect_of, stream_origins
+from encoder.effect import Origins, effect_of, key_of, stored_row, stream_origins
 from encoder.frame import State
-from encoder.segments import Segment
+from encoder.segments import Place, Segment, scans
 from encoder.trial import Position
 from scratch.catalog import ALWAYS, Catalog
 from scratch.changes import apply_changes
@@ -59,6 +59,43 @@ def search_blocks(context: Context, pieces: Sequence[Segment]) -> Blocks:
                     continue
                 _solve(context, pieces, (start, end), blocks)
     return blocks
+
+
+def refined(context: Context, pieces: Sequence[Segment], blocks: Blocks) -> tuple[list[Segment], Blocks]:
+    """`pieces` with those that no search said all of cut by the scans of their tables, and `blocks` with what is found
+    for the parts."""
+    place = _places(context.state)
+    cut = [[piece] if _is_said(blocks, at) else scans(piece, place) for at, piece in enumerate(pieces)]
+    if all(len(parts) == 1 for parts in cut):
+        return list(pieces), blocks
+    bounds = [0, *itertools.accumulate(map(len, cut))]
+    finer = [part for parts in cut for part in parts]
+    found: Blocks = {(bounds[start], bounds[end]): plans for (start, end), plans in blocks.items()}
+    for first, last in itertools.pairwise(bounds):
+        for start in range(first, last if last > first + 1 else first):
+            with _at(context, finer[:start]):
+                for end in range(start + 1, last + 1):
+                    if not context.late:
+                        _solve(context, finer, (start, end), found)
+    return finer, found
+
+
+def _is_said(blocks: Blocks, at: int) -> bool:
+    """Whether searches found all statements of some plan for segment `at`."""
+    plans = (plan for (start, end), plans in blocks.items() if start <= at < end for plan in plans)
+    return any(all(candidate.kind in _SEARCHED for candidate in plan.candidates) for plan in plans)
+
+
+def _places(state: State) -> Place:
+    """Where the rows that are there before the transaction lie in a scan of their table."""
+
+    def place(change: RowChange) -> int | None:
+        table = state.catalog[change.table]
+        frame = state.frame(change.table)
+        row = None if change.old is None else frame.index.get(key_of(table, stored_row(table, change.old)))
+        return None if row is None else int(frame.scan[row])
+
+    return place
 
 
 def _ends(context: Context, pieces: Sequence[Segment], start: int, settled: set[int], whole: bool) -> Iterator[int]:

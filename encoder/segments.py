@@ -37,7 +37,7 @@ class Segment:
     run: int = 0
 
 
-def segments(changes: Sequence[RowChange], place: Place = lambda change: None) -> list[Segment]:
+def segments(changes: Sequence[RowChange]) -> list[Segment]:
     """The segments of completed changes, in order; [] for none."""
     woven = _woven_kinds(changes)
     runs: list[list[RowChange]] = []
@@ -48,7 +48,7 @@ def segments(changes: Sequence[RowChange], place: Place = lambda change: None) -
             runs.append([])
             last = kind
         runs[-1].append(change)
-    pieces = [(number, piece) for number, run in enumerate(runs) for piece in _cut_run(run, place)]
+    pieces = [(number, piece) for number, run in enumerate(runs) for piece in _cut_run(run)]
     if len(pieces) > MAX_SEGMENTS:
         pieces = list(enumerate(runs))
     if len(pieces) > MAX_SEGMENTS:
@@ -80,9 +80,8 @@ def _woven_kinds(changes: Sequence[RowChange]) -> dict[_Kind, frozenset[_Kind]]:
     return {kind: frozenset(joined) for kind, joined in classes.items()}
 
 
-def _cut_run(run: list[RowChange], place: Place) -> list[list[RowChange]]:
-    """Cut where the set of changed columns turns to a disjoint one, where a row comes again, or where a scan of the
-    table starts over."""
+def _cut_run(run: list[RowChange]) -> list[list[RowChange]]:
+    """Cut where the set of changed columns turns to a disjoint one, or where a row comes again."""
     pieces: list[list[RowChange]] = [[]]
     columns: frozenset[str] = frozenset()
     seen: set[tuple[object, ...]] = set()
@@ -97,19 +96,25 @@ def _cut_run(run: list[RowChange], place: Place) -> list[list[RowChange]]:
         if change.new is not None and change.old is not None:
             # The row as it stands now would be the `old` of its next change.
             seen.add((change.table, *sorted(change.new.items(), key=lambda item: item[0])))
-    scanned = [part for piece in pieces for part in _scans(piece, place)]
-    return next((found for found in (scanned, pieces) if len(found) <= _COLUMN_SET_RUNS), [run])
+    return pieces if len(pieces) <= _COLUMN_SET_RUNS else [run]
 
 
-def _scans(piece: list[RowChange], place: Place) -> list[list[RowChange]]:
-    """Cut where the places of the rows start over."""
+def scans(segment: Segment, place: Place) -> list[Segment]:
+    """The segment cut where the places of the rows start over, as they do for the next statement's scan of a table;
+    a still weaker sign, since rows lie otherwise after another history."""
+    piece = segment.changes
     if len({(change.table, change.op) for change in piece}) > 1 or len(piece) < 2 * _SCANNED:
-        return [piece]
+        return [segment]
     places = [place(change) for change in piece]
     known = [at for at in places if at is not None]
     if len(known) < len(places):
-        return [piece]
-    cuts = [0, *(i for i, (a, b) in enumerate(itertools.pairwise(known), start=1) if b < a), len(piece)]
+        return [segment]
+    cuts = [0]
+    for i, (before, after) in enumerate(itertools.pairwise(known), start=1):
+        # A row that was moved is met out of turn, but the scan goes on from where it was.
+        if after < before and after < known[(cuts[-1] + i) // 2]:
+            cuts.append(i)
+    cuts.append(len(piece))
     if len(cuts) > _RESTARTS + 2 or any(b - a < _SCANNED for a, b in itertools.pairwise(cuts)):
-        return [piece]
-    return [piece[a:b] for a, b in itertools.pairwise(cuts)]
+        return [segment]
+    return [Segment(piece[a:b], segment.run) for a, b in itertools.pairwise(cuts)]

@@ -11,11 +11,11 @@ from encoder.block import Plan
 from encoder.budget import Meter
 from encoder.candidate import bytes_of
 from encoder.context import Context, Effort
-from encoder.effect import Effect, TableEffect, effect_of, key_of, stored_row, table_effects
+from encoder.effect import Effect, TableEffect, effect_of, table_effects
 from encoder.frame import State
-from encoder.partitioning import origins_in, search_blocks, skipped_positions
+from encoder.partitioning import origins_in, refined, search_blocks, skipped_positions
 from encoder.proof import settle, try_statements
-from encoder.segments import Place, segments
+from encoder.segments import segments
 from encoder.spaced import spaced
 from encoder.trial import Laboratory
 from encoder.yardstick import baseline, starter
@@ -218,8 +218,9 @@ def consumed_sequences(catalog: Catalog, changes: Sequence[RowChange]) -> frozen
 def _search(context: Context, transaction: Transaction, owed: Effect) -> tuple[list[Variant], BlockProblem]:
     """The best partition into blocks, proved as a whole, of all plans, of those that move no sequence and of those that
     do not hang on the planner's choices; and what the blocks were chosen from."""
-    pieces = segments(transaction.changes, _places(context.state))
+    pieces = segments(transaction.changes)
     blocks = search_blocks(context, pieces)
+    pieces, blocks = refined(context, pieces, blocks)
     found = []
     kinds: tuple[Callable[[Plan], bool], ...] = (
         lambda plan: True,
@@ -233,18 +234,6 @@ def _search(context: Context, transaction: Transaction, owed: Effect) -> tuple[l
             found.append(variant)
     problems = {interval: plans[0].problem for interval, plans in blocks.items() if plans}
     return found, BlockProblem(len(pieces), problems)
-
-
-def _places(state: State) -> Place:
-    """Where the rows that are there before the transaction lie in a scan of their table."""
-
-    def place(change: RowChange) -> int | None:
-        table = state.catalog[change.table]
-        frame = state.frame(change.table)
-        row = None if change.old is None else frame.index.get(key_of(table, stored_row(table, change.old)))
-        return None if row is None else int(frame.scan[row])
-
-    return place
 
 
 def _pick(plans: Sequence[Plan], fits: Callable[[Plan], bool]) -> Plan | None:

@@ -264,11 +264,6 @@ class UpdateSearch:
         """Statements that take one column's value from a window over the table, others by expressions."""
         if len(group.rows) < 2:
             return
-        if self.effect.idle and (idle := self._with_idle(group)) != group:
-            found = [one for one in self._by_window(idle, target) if one is not None]
-            yield from found
-            if found:
-                return
         # Columns that no expression gives need windows all of them.
         bare = [place for place in group.places if not self._find_expressions(group, place)]
         for place in bare[:1] or group.places:
@@ -276,15 +271,23 @@ class UpdateSearch:
             others = self._choices(replace(group, places=rest))
             if rest and not others:
                 continue
-            for window in self._find_windows(group, place):
-                beside = [(p, self._window_like(group, p, window)) for p in bare if p != place]
-                windows = [(place, window), *((p, one) for p, one in beside if one is not None)]
-                if len(windows) == 1 + len(beside):
-                    statements = self._window_statements(group, windows, [options[0] for options in others])
-                    yield prove(self.context, self.owed, target, statements, "update")
+            for seen in dict.fromkeys((self._with_idle(group), group)):
+                found = False
+                for window in self._find_windows(seen, place):
+                    beside = [(p, self._window_like(seen, p, window)) for p in bare if p != place]
+                    windows = [(place, window), *((p, one) for p, one in beside if one is not None)]
+                    if len(windows) == 1 + len(beside):
+                        statements = self._window_statements(seen, windows, [options[0] for options in others])
+                        made = prove(self.context, self.owed, target, statements, "update")
+                        found |= made is not None
+                        yield made
+                if found:
+                    break
 
     def _with_idle(self, group: Group) -> Group:
         """The group with the rows that its statement met and left as they were: a window may have seen them too."""
+        if not self.effect.idle:
+            return group
         known = {pair[0] for pair in group.pairs}
         return self._group([*group.pairs, *((row, row) for row in self.effect.idle if row not in known)], group.places)
 

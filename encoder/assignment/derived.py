@@ -16,6 +16,8 @@ from encoder.assignment.problem import Input, Problem, quoted
 
 _MAX_KEYS = 12
 _MAX_NESTING = 2
+# What may stand before a number.
+_LETTERS = "".join(chr(code) for code in range(32, 127) if not chr(code).isdigit())
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -57,6 +59,9 @@ def _numbers_of(problem: Problem, item: Input) -> Iterator[Input]:
         yield made(call("length", item.term), tuple(None if t is None else str(len(t)) for t in item.texts))
         if _all_digits(item.texts):
             yield made(cast(item.term, "int"), item.texts)
+        elif (cut := _behind_letters(item.texts)) is not None:
+            digits = tuple(None if t is None else str(int(t[cut:])) for t in item.texts)
+            yield made(cast(call("substr", item.term, raw(str(cut + 1))), "int"), digits)
     elif item.base == "boolean":
         texts = tuple(None if t is None else str(int(t == "t")) for t in item.texts)
         yield made(cast(item.term, "int"), texts)
@@ -67,6 +72,14 @@ def _numbers_of(problem: Problem, item: Input) -> Iterator[Input]:
     elif item.kind == "A":
         texts = tuple(None if t is None else str(_members(t)) for t in item.texts)
         yield made(call("cardinality", item.term), texts)
+
+
+def _behind_letters(texts: Sequence[str | None]) -> int | None:
+    """How many characters other than digits stand before a number that ends every text."""
+    known = [text for text in texts if text is not None]
+    starts = {len(text) - len(text.lstrip(_LETTERS)) for text in known if text}
+    cut = starts.pop() if len(starts) == 1 else 0
+    return cut if cut and _all_digits([text[cut:] or "-" for text in known]) else None
 
 
 def _all_digits(texts: Sequence[str | None]) -> bool:

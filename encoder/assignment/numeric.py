@@ -161,6 +161,7 @@ def _wanted(problem: Problem) -> Iterator[_Wanted]:
             ("floor", Band.floor, part),
             ("ceil", Band.ceiling, part - 1),
             ("round", lambda w: Band.rounding(w, 0), part),
+            ("round", lambda w: Band.rounding(w, 0), part - 1),
         ):
             yield _Wanted(band(wanted - shift), close, 0, format(round(shift, 6), "g"))
 
