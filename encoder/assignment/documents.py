@@ -168,10 +168,10 @@ def _fields(problem: Problem, old: Sequence[dict[str, Any]], own: Term) -> list[
         term = op(own, "->>", quoted(key))
         values = [document[key] for document in old]
         if all(isinstance(value, str) for value in values):
-            found.append(Input(term, "text", "S", tuple(values), problem.cost(term)))
+            found.append(Input(term, "text", "S", tuple(values), problem.cost(term), own=True))
         elif all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
             number = cast(term, "numeric")
-            found.append(Input(number, "numeric", "N", tuple(map(json.dumps, values)), problem.cost(number)))
+            found.append(Input(number, "numeric", "N", tuple(map(json.dumps, values)), problem.cost(number), own=True))
     return found
 
 

@@ -70,7 +70,7 @@ FAMILIES: Tiers = (
     (50, (trees.branches, lookups.lookups)),
     (110, (filters.filtered, children.lists)),
     (70, (numeric.triples, numeric.related_pairs)),
-    (120, (filters.distant, reached.reached, reached.combined, reached.counted)),
+    (120, (filters.distant, reached.reached, reached.combined, reached.scaled, reached.counted)),
 )
 # All but those that look at rows of many tables that are far away.
 CLOSE: Tiers = FAMILIES[:-1]

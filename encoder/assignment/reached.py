@@ -26,6 +26,9 @@ _MAX_INPUTS = 12
 _MAX_ROWS = 6_000
 # Digits after the point of sums and extremes in texts.
 _MAX_DIGITS, _EXACT = 3, 1e-9
+# Conditions under which numbers are scaled, kinds of rounding, and so many different numbers tell a scale.
+_MAX_SCALED, _ROUNDINGS, _LEAST_SCALED = 12, 3, 4
+_NUMBERS = INTEGERS | {"numeric"}
 # Characters of a value that is part of a text.
 _LEAST_PIECE = 2
 
@@ -74,6 +77,27 @@ def combined(problem: Problem) -> Iterator[Term]:
     if items:
         near = replace(problem, light=True, extra=tuple(items[:_MAX_INPUTS]))
         yield from (term for term in numeric.pairs(near) if any(isinstance(part, Query) for part in term.parts))
+
+
+def scaled(problem: Problem) -> Iterator[Term]:
+    """One number of the one related row that a condition leaves, moved or scaled by a constant: the price elsewhere."""
+    if not np.isfinite(problem.numbers).all() or problem.base not in _NUMBERS or len(set(problem.new)) < _LEAST_SCALED:
+        return
+    for relation in (*near_relations(problem), *far_relations(problem)):
+        members = [
+            member
+            for member in relation.members
+            if member.column.base in _NUMBERS
+            and not member.is_key
+            and (relation.other == problem.table or member.column.name == problem.column.name)
+        ]
+        for way in islice(_ways(problem, relation), _MAX_SCALED) if members else ():
+            if way.condition is None or -1 in way.places:
+                continue
+            for member in members:
+                item = _input(problem, relation, way, member)
+                if item is not None and None not in item.texts and len(set(item.texts)) >= _LEAST_SCALED:
+                    yield from numeric.of_input(problem, item, _ROUNDINGS)
 
 
 def counted(problem: Problem) -> Iterator[Term]:
