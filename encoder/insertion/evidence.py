@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from encoder.assignment.addresses import NETWORKS, address
 from encoder.budget import Budget
 from encoder.frame import Floats, Frame, State, identifier_sql, table_sql
 from encoder.insertion.model import DriverRows, Indexes
@@ -91,7 +92,7 @@ def links(
                 key = (name, place, told.rows.tobytes())
                 if key not in found or found[key].score > told.score:
                     found[key] = told
-        for told in finder.affixed() if rows is None else ():
+        for told in (*finder.affixed(), *finder.networked()) if rows is None else ():
             found.setdefault((told.table.name, place, told.rows.tobytes()), told)
     ordered = sorted(found.values(), key=lambda link: (link.score, link.table.name, link.column))
     return ordered if returned else [*ordered, *_beside(finder, ordered)]
@@ -232,6 +233,24 @@ class _Finder:
             yield first
         if any(len(rows) > 1 for rows in options):
             yield from islice((rows for rows in self._by_group(table, options) if rows != first), _MAX_GROUPS)
+
+    def networked(self) -> Iterator[Link]:
+        """Rows of networks that addresses lie in, with the masks of these."""
+        for slot in self.slots:
+            if slot.column.base not in NETWORKS or slot.constant or None in slot.values:
+                continue
+            nets = [str(address(value or "").network) for value in slot.values]
+            bare = replace(slot, values=tuple(nets))
+            for table in (self.state.catalog[name] for name in self.state.catalog):
+                for column in table.columns:
+                    if column.base not in NETWORKS or table.name == self.target.name:
+                        continue
+                    there = keyed(self.state.frame(table.name), (column.name,))
+                    if all((value,) in there for value in bare.values):
+                        link = self.link(table, bare, column.name, None)
+                        if link is not None:
+                            explained = min(_UNEXPLAINED, sum(map(len, nets))) - 10
+                            yield replace(link, score=link.score - explained)
 
     def affixed(self) -> Iterator[Link]:
         """Rows of whose column of the same name a text was made, a constant before or behind it."""
