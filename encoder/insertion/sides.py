@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emit.render import render
-from emit.term import Part, Query, Ref, Source, Term, Whole
+from emit.term import Part, Query, Ref, Source, Term, Whole, ref
 from encoder.frame import encode
-from encoder.insertion.evidence import Link
+from encoder.insertion.evidence import Link, compatible
+from encoder.insertion.layout import source_of
 from encoder.insertion.model import Indexes
 from encoder.insertion.order import orders
 from encoder.insertion.relation import Given, Upward
@@ -164,6 +165,15 @@ class TableSide:
         return (self.place, key)
 
 
+_Spelled: TypeAlias = tuple[Source, dict[str, Term]]
+_HELD, _INNER = "held", "holder"
+
+
+def _length(spelled: _Spelled) -> int:
+    source, terms = spelled
+    return len(render(Query(tuple(terms.values()), (source,))).encode())
+
+
 @dataclass
 class ListSide:
     """The distinct values of `slots`, in the order in which they first occur."""
@@ -184,11 +194,29 @@ class ListSide:
             replace(slot, values=tuple(values)) for slot, values in zip(self.slots, columns, strict=True)
         )
 
-    def _spelled(self) -> tuple[Source, dict[str, Term]] | None:
+    def _spelled(self) -> _Spelled | None:
         constant = {slot.name for slot in self._distinct if slot.constant}
         varying = [slot for slot in self._distinct if slot.name not in constant]
         found = spell_rows(varying, self.size, self.task.spell, counting=False)
-        return (found[0].sources[0], found[0].terms) if found and found[0].sources else None
+        if not found or not found[0].sources:
+            return None
+        listed = found[0].sources[0], found[0].terms
+        held = self._held(varying[0]) if len(varying) == 1 else None
+        return listed if held is None or _length(held) >= _length(listed) else held
+
+    def _held(self, slot: Slot) -> _Spelled | None:
+        """The values as all that stand in the column of some table."""
+        wanted = set(slot.values)
+        tables = self.task.state.catalog.tables.values()
+        for table in sorted(tables, key=lambda table: table.name != self.task.target.name):
+            for column in table.columns:
+                if compatible(column, slot.column) and column.base == slot.column.base:
+                    frame = self.task.state.frame(table.name)
+                    if self.size < frame.size and set(frame.texts(column.name)) == wanted:
+                        inner = Query((ref(_INNER, column.name),), (source_of(table, _INNER),), distinct=True)
+                        source = Source(_HELD, inner, (column.name,))
+                        return source, {slot.name: ref(_HELD, column.name)}
+        return None
 
     def express(self, slot: Slot) -> Term | None:
         spelled = self._spelled()
