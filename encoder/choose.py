@@ -30,9 +30,9 @@ _SEARCH_UNITS = 20_000
 # The share of a family's cells that a search for a part of the rows gets.
 _PART = 0.3
 # Where less than this is left of the transaction's work, parts of the rows are not searched for by themselves.
-_PLENTY = 0.3
+_PLENTY = 0.6
 # Rough seconds of one search that ends at once, of each row of the table, of a cell and of a unit of the search.
-_SELECT, _SELECT_ROW, _CELL, _UNIT = 0.1, 1e-6, 3e-8, 6.5e-5
+_SELECT, _SELECT_ROW, _CELL, _UNIT = 0.25, 4e-6, 1e-7, 2.6e-4
 # Units of a glance.
 _GLANCE = 300
 # From lists of so many bytes on a search is worth all of its work, and the part that it is always worth.

@@ -17,7 +17,7 @@ class Effort:
     one transaction may cost in all, see encoder.budget.Meter."""
 
     scale: float = 1.0
-    allowance: float = 8.0
+    allowance: float = 14.0
 
     def units(self, amount: int) -> int:
         return int(amount * self.scale)

@@ -21,6 +21,8 @@ _LITERAL = "literal"
 _SHORTEST = 60
 # How many of the shortest value maps of a group are run.
 _MAPS = 2
+# Rough seconds that they take to make.
+_MAP = 0.05
 
 
 def floor_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:
@@ -44,6 +46,7 @@ def map_candidates(
         bound = _known_cost(group.elements(effect), known)
         if bound is not None and bound < _SHORTEST:
             continue
+        context.meter.charge(_MAP)
         maps = value_map_updates(context.state, effect.table, group.pairs, group.places, context.timezone, bound)
         made = (_proved(context, owed, [statement]) for statement in maps[:_MAPS])
         found += [candidate for candidate in made if candidate is not None]

@@ -16,7 +16,7 @@ from encoder.proof import prove
 _PROPOSALS = 20_000
 _GLANCE = 60
 # Estimated seconds of it, of each row and of a unit of its work.
-_PROPOSAL, _PROPOSAL_ROW, _UNIT = 0.15, 1e-3, 1.5e-4
+_PROPOSAL, _PROPOSAL_ROW, _UNIT = 0.25, 2e-3, 3e-4
 
 
 def insert_candidates(context: Context, owed: Sequence[TableEffect], effect: TableEffect) -> list[Candidate]:

@@ -47,7 +47,7 @@ _COMBINATIONS = 4
 _EXPRESSIONS = 3_000
 # Estimated seconds of a search for expressions, of each row to explain, of each expression tried, of each row that a
 # window ranks, and of each pair of columns by which it may do so.
-_EXPRESSION, _EXPRESSION_ROW, _EXPRESSION_UNIT, _WINDOW_ROW, _WINDOW_PAIR = 0.08, 3e-4, 4e-3, 3e-5, 1e-4
+_EXPRESSION, _EXPRESSION_ROW, _EXPRESSION_UNIT, _WINDOW_ROW, _WINDOW_PAIR = 0.14, 5e-4, 7e-3, 1e-4, 3e-4
 
 
 @dataclass(frozen=True)
@@ -271,18 +271,13 @@ class UpdateSearch:
             others = self._choices(replace(group, places=rest))
             if rest and not others:
                 continue
-            for seen in dict.fromkeys((self._with_idle(group), group)):
-                found = False
-                for window in self._find_windows(seen, place):
-                    beside = [(p, self._window_like(seen, p, window)) for p in bare if p != place]
-                    windows = [(place, window), *((p, one) for p, one in beside if one is not None)]
-                    if len(windows) == 1 + len(beside):
-                        statements = self._window_statements(seen, windows, [options[0] for options in others])
-                        made = prove(self.context, self.owed, target, statements, "update")
-                        found |= made is not None
-                        yield made
-                if found:
-                    break
+            seen = self._with_idle(group)
+            for window in self._find_windows(seen, place):
+                beside = [(p, self._window_like(seen, p, window)) for p in bare if p != place]
+                windows = [(place, window), *((p, one) for p, one in beside if one is not None)]
+                if len(windows) == 1 + len(beside):
+                    statements = self._window_statements(seen, windows, [options[0] for options in others])
+                    yield prove(self.context, self.owed, target, statements, "update")
 
     def _with_idle(self, group: Group) -> Group:
         """The group with the rows that its statement met and left as they were: a window may have seen them too."""

@@ -42,8 +42,8 @@ def test_those_that_the_clock_missed_come_before_all_others() -> None:
 
 
 def test_every_transaction_is_worth_something_however_many_there_are() -> None:
-    assert effort("default", 1).allowance > effort("default", 100).allowance >= 0.5
-    assert effort("default", 10**6).allowance == 0.6
+    assert effort("default", 1).allowance > effort("default", 100).allowance >= 1
+    assert effort("default", 10**6).allowance == 1.2
     assert effort("high", 30).scale > effort("low", 30).scale
 
 
