@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from emit.literal import table_name
 from emit.render import render
-from emit.term import Delete, Insert, Statement, Update
+from emit.term import Delete, Insert, Query, Statement, Update
 from encoder.candidate import Candidate, Element, bytes_of, footprint
 from encoder.context import Context
 from encoder.effect import Effect, TableEffect, table_effects
@@ -69,7 +69,7 @@ def prove(
                 faulty.append((trial.mend.weight(), text))
             continue
         candidate = Candidate((text,), trial.covers, kind, trial.moved, trees[text])
-        if _hangs_on_writes(owed, candidate):
+        if _numbers_as_they_lie(candidate):
             loose = loose or replace(candidate, shaky=True)
             continue
         ordered = not (candidate.sequences or order_matters(text))
@@ -88,9 +88,14 @@ def prove(
     return _shortest([shaky, *(found for found in mended if found is not None and target <= found.covers)])
 
 
-def _hangs_on_writes(owed: Sequence[TableEffect], candidate: Candidate) -> bool:
-    """Whether rows are numbered as they lie, and others of the block may have been moved before."""
-    return isinstance(candidate.tree, Insert) and "OVER()" in candidate.statements[0] and len(owed) > 1
+def _numbers_as_they_lie(candidate: Candidate) -> bool:
+    """Whether inserted rows are numbered in the order in which a table is scanned: rows written by transactions before
+    lie elsewhere after another history."""
+    tree = candidate.tree
+    if not isinstance(tree, Insert) or not isinstance(tree.rows, Query) or "ORDER BY" in candidate.statements[0]:
+        return False
+    stored = any(isinstance(source.text, str | Query) for source in tree.rows.sources)
+    return stored and bool(candidate.sequences or "OVER()" in candidate.statements[0])
 
 
 def _is_mendable(owed: Sequence[TableEffect], mend: Effect) -> bool:

@@ -19,7 +19,7 @@ EFFORTS = {"low": 0.3, "default": 1.0, "high": 4.0}
 
 # What all transactions together may cost at the default level in the first round and in both, in estimated seconds
 # of one core, and the least that each of them is worth however many there are.
-_FIRST, _ALL = 85.0, 165.0
+_FIRST, _ALL = 85.0, 150.0
 _LEAST = 1.2
 # What a second search gets at least, in shares of the first, and at most.
 _MORE, _MOST = 2.0, 60.0
