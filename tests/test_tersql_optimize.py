@@ -223,3 +223,16 @@ def test_samples_are_replayed(server: Server, name: str) -> None:
     assert one.script == two.script
     assert one.size < one.baseline
     assert all(first.size == second.size for first, second in itertools.zip_longest(one.transactions, two.transactions))
+
+
+def test_rows_numbered_as_they_lie_are_backed_by_a_stated_order(server: Server, tmp_path: Path) -> None:
+    """A scan may meet them elsewhere in the replaying database than where the search was made."""
+    schema = (
+        "CREATE TABLE shelf(id int PRIMARY KEY, name text);CREATE TABLE label(id serial PRIMARY KEY, name text);"
+        "INSERT INTO shelf SELECT g, md5(g::text) FROM generate_series(1, 100) g"
+    )
+    script = "INSERT INTO label(name)SELECT name||'!' FROM shelf WHERE id%4<2 ORDER BY id"
+    with sample(server, tmp_path, schema, script) as found:
+        (done,) = found.solved(Strategy.OPTIMAL)
+    searched = [variant.statements for variant in done.solved.variants if variant.kind == "insert"]
+    assert ["ORDER BY" in statements[0] for statements in searched][:2] == [False, True], searched
