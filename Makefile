@@ -28,7 +28,7 @@ test: $(BIN)/.ready
 
 # Byte counts of data/ against data/bytes.toml.
 check: $(BIN)/.ready
-	$(BIN)/tersql check data --effort low --timezone UTC
+	$(BIN)/tersql check data --effort low --timezone UTC --time-limit 600
 
 lint: $(BIN)/.ready
 	$(BIN)/ruff check .

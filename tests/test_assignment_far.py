@@ -37,6 +37,16 @@ CREATE TABLE ping(id int PRIMARY KEY, port_id int NOT NULL REFERENCES port(id), 
 CREATE TABLE quote(id int PRIMARY KEY, device_id int NOT NULL REFERENCES device(id),
   cable_id int NOT NULL REFERENCES cable(id), price int NOT NULL);
 CREATE TABLE log(id int PRIMARY KEY, object_id text NOT NULL, at timestamptz NOT NULL, label text);
+CREATE TABLE thing(id int PRIMARY KEY, title text NOT NULL, mark uuid, doc jsonb NOT NULL, words tsvector);
+CREATE TABLE rate(id int PRIMARY KEY, thing_id int NOT NULL REFERENCES thing(id), zone int NOT NULL, fee int NOT NULL);
+CREATE TABLE special(thing_id int PRIMARY KEY REFERENCES thing(id), grade int NOT NULL);
+CREATE TABLE remark(id int PRIMARY KEY, owner_id int NOT NULL REFERENCES special(thing_id), word text NOT NULL);
+INSERT INTO thing SELECT i, (ARRAY['Red hill','Blue lake','Old oak tree'])[1+i%3]||' '||i*37%101, NULL,
+  jsonb_build_object('mail','u'||i||'@x.example','code','CC-'||100+i*7%60,'w',i%9), NULL FROM generate_series(1,90) i;
+INSERT INTO rate SELECT i*4+z, i, z, 10+i*i*z%97 FROM generate_series(1,60) i, generate_series(1,4) z;
+INSERT INTO special SELECT i, i%5 FROM generate_series(1,60) i;
+INSERT INTO remark SELECT i, 1+i*i%60, (ARRAY['oak','elm','ash','fir','yew'])[1+i*7%5]||i%4
+  FROM generate_series(1,150) i;
 CREATE TABLE net(id int PRIMARY KEY, block cidr NOT NULL, first inet NOT NULL, size int NOT NULL, inner_count int);
 INSERT INTO area SELECT i, '0001'||CASE WHEN i>1 THEN to_char(1+i%4,'FM0000')ELSE''END
   ||CASE WHEN i>5 THEN to_char(i,'FM0000')ELSE''END, 'Area '||i*37%101, NULL FROM generate_series(1,60) i;
@@ -94,6 +104,19 @@ PLANTED = [
     ("port", "rank", "-(SELECT count(*)FROM ping WHERE port_id=port.id)-1", "true"),
     ("port", "rank", "round(flags*12.5,-1)", "true"),
     ("port", "rank", "(flags+6)%7", "flags<7"),
+    # An element of a list by what a division leaves; prices with one ending.
+    ("port", "kind", "(ARRAY['mono','duo','trio','quad'])[device_id%4+1]", "true"),
+    ("port", "height", "round(height*1.04)-.1", "height>5"),
+    # A number of the one row beside it that a condition leaves, scaled.
+    ("rate", "fee", "(SELECT fee*3 FROM rate r WHERE r.thing_id=rate.thing_id AND zone=2)", "zone=3"),
+    # Hashes as uuids and of the fields of documents, numbers behind letters, search vectors.
+    ("thing", "mark", "md5(id::text)::uuid", "id<60"),
+    ("thing", "doc", "doc||jsonb_build_object('mail',md5(doc->>'mail'))", "id<60"),
+    ("thing", "doc", "doc-'code'||jsonb_build_object('no',substr(doc->>'code',4)::int)", "id<60"),
+    ("thing", "words", "to_tsvector('simple',title)", "id<60"),
+    # Children of rows that have their key from the row.
+    ("thing", "title", "(SELECT string_agg(word,', 'ORDER BY word)FROM remark WHERE owner_id=thing.id)",
+     "id IN(SELECT owner_id FROM remark)"),
 ]  # fmt: skip
 
 

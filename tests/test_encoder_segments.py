@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from encoder.segments import MAX_SEGMENTS, changed_columns, segments
+from encoder.segments import MAX_SEGMENTS, Segment, changed_columns, scans, segments
 from stream.model import Op, RowChange, TableName, Value
 
 A, B, LOG = (TableName("public", name) for name in ("a", "b", "log"))
@@ -66,3 +66,25 @@ def test_changed_columns() -> None:
     assert changed_columns(update(A, 1, v="1", w=None)) == {"v", "w"}
     assert changed_columns(update(A, 1)) == frozenset()
     assert changed_columns(insert(A, 1)) == changed_columns(delete(A, 1)) == frozenset()
+
+
+def scanned(*places: int) -> list[int]:
+    """The lengths of the parts of a run whose rows lie at `places`."""
+    changes = tuple(update(A, number, v="1") for number in range(len(places)))
+    lie = dict(zip(range(len(places)), places, strict=True))
+    found = scans(Segment(changes), lambda change: lie[int((change.old or {})["id"] or 0)])
+    assert [change for part in found for change in part.changes] == list(changes)
+    return [len(part.changes) for part in found]
+
+
+def test_a_scan_that_starts_over_is_another_statement() -> None:
+    assert scanned(1, 4, 6, 9, 2, 3, 5, 8) == [4, 4]
+    assert scanned(1, 2, 3, 4, 5, 6, 7, 8) == [8]
+
+
+def test_a_row_met_out_of_turn_starts_nothing() -> None:
+    assert scanned(1, 2, 3, 4, 90, 5, 6, 7, 8) == [9]
+
+
+def test_rows_in_no_order_are_one_run() -> None:
+    assert scanned(9, 2, 7, 1, 8, 3, 6, 4, 5) == [9]

@@ -83,6 +83,8 @@ CREATE TABLE offer (id serial PRIMARY KEY, shop int NOT NULL REFERENCES city, ar
   price numeric(10,2) NOT NULL);
 INSERT INTO offer(shop,article,price) SELECT s, a, 5+a*a%37+(a*s%9)*.37
   FROM generate_series(1,5)s,generate_series(1,30)a;
+CREATE TABLE board (id serial PRIMARY KEY, title text NOT NULL, last date NOT NULL,
+  club_id int NOT NULL REFERENCES club);
 CREATE TABLE archive (id int PRIMARY KEY, person_id int, kind text, amount int);
 CREATE TABLE ledger (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text NOT NULL,
   double int GENERATED ALWAYS AS (n*2) STORED, n int);
@@ -108,6 +110,13 @@ def bed(server: Server) -> Iterator[Bed]:
 
 
 PLANTED = [
+    # Groups of joined rows: what they are grouped by and what is counted stand two references away.
+    "INSERT INTO board(title,last,club_id)SELECT b.name,max(born),club_id FROM membership,person a,city b "
+    "WHERE a.id=person_id AND b.id=city_id AND person_id<60 GROUP BY 1,3 ORDER BY 3,1",
+    # Addresses counted from networks; a list that is all values of a column.
+    "INSERT INTO host(address,room)SELECT block+a,room FROM net,generate_series(1,3)a WHERE room<20 ORDER BY id,a",
+    "INSERT INTO visit(person_id,why)SELECT a.id,x.why FROM person a,(SELECT DISTINCT why FROM visit)x "
+    "WHERE a.city_id=3 ORDER BY 1,2 ON CONFLICT DO NOTHING",
     # Values and lists.
     "INSERT INTO city VALUES(41,'Bergen','NO',285000)",
     "INSERT INTO tag VALUES(9,'a'),(10,'bb'),(11,'ccc')",

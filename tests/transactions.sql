@@ -576,3 +576,17 @@ UPDATE t SET v=9 WHERE id=3;
 UPDATE t SET v=9 WHERE id=19;
 UPDATE t SET v=9 WHERE id=11;
 COMMIT;
+
+-- * scans one after the other
+CREATE TABLE n(id int PRIMARY KEY,path text UNIQUE);
+INSERT INTO n SELECT g,(array['0001','0002'])[1+g%2]||to_char(g,'FM0000') FROM generate_series(1,60)g;
+-- ->
+UPDATE n SET path='x'||substr(path,5) WHERE path~'^0001';
+UPDATE n SET path='0001'||substr(path,5) WHERE path~'^0002';
+UPDATE n SET path='0002'||substr(path,2) WHERE path~'^x';
+
+-- * running totals of a part, some left as they are
+CREATE TABLE c(id int PRIMARY KEY,who int,day date,what text,n int);
+INSERT INTO c SELECT g,g*7%5,'2024-01-01'::date+g/8,(array['a','b','c'])[1+g%3],g*31%17 FROM generate_series(1,120)g;
+-- ->
+UPDATE c SET n=s FROM(SELECT id i,sum(n)OVER(PARTITION BY who ORDER BY day)s FROM c WHERE what<'c')x WHERE i=id;
