@@ -56,7 +56,7 @@ def _of(cell: Cell, slot: Slot, rows: Indexes, numbers: Indexes) -> list[tuple[T
     alone = exact & (held[np.maximum(numbers, 0)] == 1)
     found = []
     for function, beyond in (("max", inside & (codes > goal)), ("min", inside & (codes < goal) & (codes >= 0))):
-        # Where nothing is beyond, or all is, it is no extreme.
-        if not (beyond & exact).any() and (inside & ~beyond & ~exact).any():
+        # Of single rows alone nothing is an extreme.
+        if (inside & ~beyond & ~exact).any():
             found.append((call(function, cell.term), ~beyond, alone))
     return found

@@ -125,10 +125,11 @@ def together(options: Sequence[Sequence[Option]], limit: int) -> list[list[Optio
     open_ways: list[tuple[dict[int, int], _Match | None]] = [({}, None)]
     for at in order:
         wider: list[tuple[dict[int, int], _Match | None]] = []
+        own = [None if reader is None else _Match.of(slot, reader) for slot, reader in options[at]]
         for taken, match in open_ways:
-            for number, (slot, reader) in enumerate(options[at]):
-                after = match if reader is None else _Match.of(slot, reader).within(match)
-                if (reader is None or (after is not None and after.complete)) and len(wider) < _MAX_OPEN:
+            for number, one in enumerate(own):
+                after = match if one is None else one.within(match)
+                if (one is None or (after is not None and after.complete)) and len(wider) < _MAX_OPEN:
                     wider.append(({**taken, at: number}, after))
         open_ways = wider
     ways = sorted(tuple(taken[at] for at in range(len(options))) for taken, match in open_ways if match is not None)
