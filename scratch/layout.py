@@ -2,8 +2,8 @@
 
 A statement without ORDER BY meets rows as they lie, and ids that sequences give go to them in that order.  Trials
 that are rolled back leave dead rows and free space behind, which later rows would fill; so does a dump restored,
-against one whose rows have been rewritten.  Tables rewritten after every write hold the same rows in the same pages,
-for any share of the trials.
+against one whose rows have been rewritten.  Tables that are rewritten whenever they were written hold the same rows in
+the same pages, whichever searches went before.
 """
 
 from __future__ import annotations

@@ -161,6 +161,7 @@ WINDOWS = [
     ("rank", "rank()OVER(PARTITION BY side ORDER BY name,p.id)", "n", "port p JOIN device d ON d.id=device_id"),
     ("kind", "rank()OVER(PARTITION BY device_id ORDER BY day,p.id)",
      "coalesce((array['primary','secondary'])[n],'other')", "port p"),
+    ("kind", "rank()OVER(PARTITION BY device_id ORDER BY day,p.id)", "coalesce((array['a','b'])[n],'c')", "port p"),
     ("kind", "rank()OVER(PARTITION BY device_id ORDER BY day,p.id)", "CASE n WHEN 1 THEN'first'ELSE'later'END",
      "port p"),
     ("rank", "lead(p.id)OVER(PARTITION BY device_id,side ORDER BY day,p.id)", "n", "port p"),

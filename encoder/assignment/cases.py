@@ -64,7 +64,7 @@ def indexed(problem: Problem) -> Iterator[Term]:
                     first, elements = found
                     index = item.term if divisor is None else op(item.term, "%", raw(str(divisor)))
                     shifted = op(index, "+" if first < 1 else "-", raw(str(abs(1 - first)))) if first != 1 else index
-                    yield subscript(problem, elements, shifted)
+                    yield _picked(problem, elements, shifted)
                     break
 
 
@@ -81,11 +81,16 @@ def _elements(places: Sequence[int], new: Sequence[Value]) -> tuple[int, list[st
     return first, [meaning.get(place, spare) for place in range(first, last + 1)]
 
 
+def _picked(problem: Problem, values: Sequence[str], index: Term) -> Term:
+    """The value at place `index`, which is always one of theirs, the first under 1."""
+    if any(len(value) != 1 for value in values):
+        return subscript(problem, values, index)
+    character = call("substr", raw(quote("".join(values))), index, raw("1"))
+    return character if problem.base in STRINGS else cast(character, problem.base)
+
+
 def subscript(problem: Problem, values: Sequence[str], index: Term) -> Term:
-    """`values[index]`, the first under 1."""
-    if all(len(value) == 1 for value in values):
-        digit = call("substr", raw(quote("".join(values))), index, raw("1"))
-        return digit if problem.base in STRINGS else cast(digit, problem.base)
+    """`values[index]`, the first under 1; NULL beyond them."""
     listed = "{" + ",".join(map(_element, values)) + "}"
     base = problem.base if problem.base in NUMERIC else "text"
     array = raw(literal(listed, f"{base}[]", context="bare"), Prec.CAST)

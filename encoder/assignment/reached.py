@@ -63,14 +63,14 @@ def reached(problem: Problem) -> Iterator[Term]:
 
 def combined(problem: Problem) -> Iterator[Term]:
     """Arithmetic with a number of the one related row."""
-    if not np.isfinite(problem.numbers).all() or problem.base not in INTEGERS | {"numeric"}:
+    if not np.isfinite(problem.numbers).all() or problem.base not in _NUMBERS:
         return
     items: list[Input] = []
     for relation in (*near_relations(problem), *far_relations(problem)):
         if len(items) < _MAX_INPUTS and all(len(group) == 1 for group in relation.groups):
             way = next(_ways(problem, relation))
             for member in relation.members:
-                numeric_member = member.own and not member.is_key and member.column.base in INTEGERS | {"numeric"}
+                numeric_member = member.own and not member.is_key and member.column.base in _NUMBERS
                 item = _input(problem, relation, way, member) if numeric_member else None
                 if item is not None and len(set(item.texts)) > 1:
                     items.append(item)

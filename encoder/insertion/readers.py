@@ -72,7 +72,8 @@ def readers(task: Task, slot: Slot, table: Table, pool: DriverRows | None, rows:
 
 
 def far_readers(task: Task, slot: Slot, table: Table, rows: Indexes) -> Iterator[Reader]:
-    """Columns of the rows referred to that hold all values of `slot`, whatever they are called."""
+    """Columns of the rows referred to that hold all values of `slot`, whatever they are called; none where the values
+    are so few that they may stand there by chance."""
     wanted = set(slot.values)
     if len(wanted) < _TELLING and not is_reference(task, slot):
         return
