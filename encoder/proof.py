@@ -69,6 +69,8 @@ def prove(
                 faulty.append((trial.mend.weight(), text))
             continue
         candidate = Candidate((text,), trial.covers, kind, trial.moved, trees[text])
+        if not _is_said_alike(context, owed, text, trial):
+            continue
         if _numbers_as_they_lie(candidate):
             loose = loose or replace(candidate, shaky=True)
             continue
@@ -86,6 +88,18 @@ def prove(
         shaky = _doubted(context, owed, shaky)
     mended = (try_statements(context, owed, [text], kind)[0] for _, text in sorted(faulty)[:_MAX_MENDED])
     return _shortest([shaky, *(found for found in mended if found is not None and target <= found.covers)])
+
+
+def _is_said_alike(context: Context, owed: Sequence[TableEffect], text: str, trial: _Trial) -> bool:
+    """Whether the statement settles the same for every session that may replay it, whatever its zone and styles."""
+    for number in context.lab.other_sessions:
+        done = context.lab.observe([text], session=number)
+        if not isinstance(done, Effect):
+            return False
+        covers, mend = footprint(context.catalog, owed, done)
+        if mend or not trial.covers <= covers:
+            return False
+    return True
 
 
 def _numbers_as_they_lie(candidate: Candidate) -> bool:

@@ -70,8 +70,8 @@ Position: TypeAlias = tuple[Value, Value]
 class Laboratory:
     """Trials on one session whose transaction is open; none of a search outlasts `deadline` by much.
 
-    Statements run under `settings`, those of the session that will replay them; all else is read under
-    the session's own.
+    Statements run under the settings of `sessions`, which may replay them, the first unless another is asked for; all
+    else is read under the session's own.
     """
 
     def __init__(
@@ -79,11 +79,12 @@ class Laboratory:
         session: Session,
         catalog: Catalog,
         deadline: Deadline | None = None,
-        settings: Mapping[str, str] | None = None,
+        sessions: Sequence[Mapping[str, str]] = ({},),
     ) -> None:
         self.session = session
-        self._replaying = _set_local(settings or {})
-        self._reading = _set_local({name: CANONICAL[name] for name in settings or {}} | {"statement_timeout": "0"})
+        self._replaying = [_set_local(settings) for settings in sessions]
+        names = {name for settings in sessions for name in settings}
+        self._reading = _set_local({name: CANONICAL[name] for name in sorted(names)} | {"statement_timeout": "0"})
         self.deadline = deadline or Deadline()
         self.catalog = catalog
         self.trials = 0
@@ -186,19 +187,19 @@ class Laboratory:
         return effect
 
     def observe(
-        self, statements: Sequence[str], *, constraints: bool = False, settings: Sequence[str] = ()
+        self, statements: Sequence[str], *, constraints: bool = False, settings: Sequence[str] = (), session: int = 0
     ) -> Effect | str:
         """The whole effect of running `statements` here, or the server's error in one line.
 
         With `constraints`, deferred ones are checked at the end as COMMIT would; `settings` (`name=value`) hold
-        for this trial.
+        for this trial, which is made as by the session of that number.
         """
         self.trials += 1
         try:
             with self.savepoint():
                 for setting in settings:
                     self.session.execute(f"SET LOCAL {setting}".encode())
-                effect = self.run(statements)
+                effect = self.run(statements, session)
                 if constraints and isinstance(effect, Effect):
                     self.session.execute(b"SET CONSTRAINTS ALL IMMEDIATE")
                 return effect
@@ -207,22 +208,27 @@ class Laboratory:
         finally:
             self._restore_positions()
 
-    def run(self, statements: Sequence[str]) -> Effect:
+    @property
+    def other_sessions(self) -> range:
+        """The numbers of the sessions beside the first."""
+        return range(1, len(self._replaying))
+
+    def run(self, statements: Sequence[str], session: int = 0) -> Effect:
         """Run `statements` for good and give their effect.  Raises psycopg.Error."""
-        session = self.session
+        connection = self.session
         left = self.deadline.left
         # Past the deadline only literal forms are tried, and those have to be.
         seconds = min(STATEMENT_TIMEOUT, left + 1) if left > 0 else STATEMENT_TIMEOUT
         timeout = _set_local({"statement_timeout": f"{seconds * 1000:.0f}"})
-        session.execute(f"DELETE FROM tersql.log;{self._replaying}{timeout}".encode())
+        connection.execute(f"DELETE FROM tersql.log;{self._replaying[session]}{timeout}".encode())
         for statement in statements:
-            session.execute(statement.encode())
-        session.execute(self._reading.encode())
+            connection.execute(statement.encode())
+        connection.execute(self._reading.encode())
         return self._logged()
 
     def returned(self, statement: str) -> list[tuple[Value, ...]]:
         """Run `statement` for good within the open transaction and give what it returns.  Raises psycopg.Error."""
-        self.session.execute(self._replaying.encode() or b"SELECT")
+        self.session.execute(self._replaying[0].encode() or b"SELECT")
         found = rows(self.session, statement)
         self.session.execute(self._reading.encode())
         self.refresh()

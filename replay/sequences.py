@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scratch.arrays import ident
@@ -40,7 +41,7 @@ class Sequences:
         by_number = {int(number or 0): Position(last or "", called or "") for number, last, called in found}
         return [by_number[number] for number in range(len(self._names))]
 
-    def restore(self, positions: list[Position]) -> None:
+    def restore(self, positions: Sequence[Position]) -> None:
         """Put every sequence that has moved back to where it stood."""
         for name, before, now in zip(self._names, positions, self.positions(), strict=True):
             if before != now:

@@ -28,7 +28,7 @@ from encoder.partitioning import origins_in
 from encoder.transaction import FRAME_BYTES
 from encoder.trial import Laboratory, install_capture
 from encoder.yardstick import baseline, starter
-from replay.replayer import ODD_SETTINGS, ODD_TIMEZONE
+from replay.sessions import odd_sessions
 from scratch.catalog import Table, read_catalog
 from scratch.changes import apply_changes, complete
 from scratch.database import cloned
@@ -184,8 +184,7 @@ class _Narrator:
         self._session = session
         self._catalog = read_catalog(session)
         install_capture(session, self._catalog)
-        settings = ODD_SETTINGS | {"TimeZone": timezone or ODD_TIMEZONE}
-        self._lab = Laboratory(session, self._catalog, settings=settings)
+        self._lab = Laboratory(session, self._catalog, sessions=odd_sessions(timezone))
         self._state = State(session, self._catalog)
         self._timezone = timezone
         self._search = search

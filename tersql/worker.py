@@ -28,7 +28,7 @@ from encoder.frame import State
 from encoder.partitioning import implied_positions
 from encoder.transaction import DEFAULT_EFFORT, Solved, Strategy, solve_transaction
 from encoder.trial import Laboratory, install_capture
-from replay.replayer import ODD_SETTINGS, ODD_TIMEZONE
+from replay.sessions import odd_sessions
 from scratch.catalog import read_catalog
 from scratch.changes import apply_changes, complete
 from scratch.errors import ScratchError
@@ -100,7 +100,7 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
         state = State(session, catalog)
         layout = Layout(session)
         # Under what the last pass replays, so that it meets nothing new.
-        lab = Laboratory(session, catalog, None, ODD_SETTINGS | {"TimeZone": task.timezone or ODD_TIMEZONE})
+        lab = Laboratory(session, catalog, sessions=odd_sessions(task.timezone))
 
         def solve(strategy: Strategy) -> Solved:
             return solve_transaction(

@@ -141,7 +141,7 @@ def test_partitions_are_seen_as_their_root(lab: Laboratory) -> None:
 
 def test_statements_run_as_they_will_be_replayed_and_are_read_canonically(server: Server, template: str) -> None:
     odd = {"TimeZone": "Pacific/Chatham", "DateStyle": "SQL, DMY", "IntervalStyle": "sql_standard"}
-    with laboratory(server, template, settings=odd) as lab:
+    with laboratory(server, template, sessions=[odd]) as lab:
         effect = lab.observe(
             [
                 "INSERT INTO moment(id,at,day,b,i,q)VALUES(1,'2024-01-02 10:00','03/02/2024','\\x00ff','1 2:03',"
