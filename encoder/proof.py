@@ -15,7 +15,7 @@ from encoder.effect import Effect, TableEffect, table_effects
 from encoder.frame import State
 from encoder.literals import changed_places, compact_floor
 from encoder.observed import TRIAL, observed
-from encoder.steady import is_steady, is_unordered_join, order_matters, outcomes_of, unindexed
+from encoder.steady import is_steady, is_unordered_join, moves_keys, order_matters, outcomes_of, unindexed
 from encoder.valuemap import value_map_updates
 from encoder.yardstick import starter
 from stream.model import RowChange, TableName
@@ -74,7 +74,7 @@ def prove(
         if _numbers_as_they_lie(candidate):
             loose = loose or replace(candidate, shaky=True)
             continue
-        ordered = not (candidate.sequences or order_matters(text))
+        ordered = not (candidate.sequences or order_matters(text) or moves_keys(context.catalog, trees[text]))
         if ordered or (not is_unordered_join(trees[text]) and is_steady(context, text)):
             found = _doubted(context, owed, candidate)
             return found if loose is None else replace(loose, steadier=found.steadier if found.shaky else found)
@@ -138,13 +138,13 @@ def _steadied(
 
 
 def _doubted(context: Context, owed: Sequence[TableEffect], candidate: Candidate) -> Candidate:
-    """`candidate`, marked shaky and with a steadier one beside it if ids that a trigger gives hang on how the rows
-    lie or on the planner."""
+    """`candidate`, marked shaky and with a steadier one beside it if what a trigger writes (ids that it draws, the last
+    of several values) hangs on how the rows lie or on the planner."""
     tree = candidate.tree
     part = next(
         (p for p in owed if isinstance(tree, Update | Delete) and table_name(*p.table.name) == tree.target.text), None
     )
-    if part is None or not candidate.sequences:
+    if part is None or not (candidate.sequences or part.table.triggers):
         return candidate
     outcomes = outcomes_of(context, candidate.statements[0], part.table)
     unsure = sorted({name for other in outcomes for name in outcomes[0].minus(other).tables})

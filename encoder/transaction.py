@@ -108,8 +108,11 @@ def solve_transaction(
     strategy: Strategy = Strategy.OPTIMAL,
     timezone: str | None = None,
     effort: Effort = DEFAULT_EFFORT,
+    steadily: bool = False,
 ) -> Solved:
     """All variants of `transaction` (completed, see scratch.changes) in the database's present state.
+
+    `steadily`: rows may lie otherwise where the script will run, so what hangs on that is left out.
 
     Leaves the database as it was.  The session must be in autocommit.
     """
@@ -129,7 +132,7 @@ def solve_transaction(
         standing = lab.sequences()
         highest = _highest(catalog, lab, transaction.changes)
         if strategy not in (Strategy.STARTER, Strategy.BASELINE) and owed:
-            found, problem = _search(context, transaction, owed)
+            found, problem = _search(context, transaction, owed, steadily)
         for statements, kind in ((grouped, "baseline"), (rowwise, "starter")):
             if strategy == Strategy.STARTER and kind == "baseline":
                 continue
@@ -215,9 +218,11 @@ def consumed_sequences(catalog: Catalog, changes: Sequence[RowChange]) -> frozen
     )
 
 
-def _search(context: Context, transaction: Transaction, owed: Effect) -> tuple[list[Variant], BlockProblem]:
+def _search(
+    context: Context, transaction: Transaction, owed: Effect, steadily: bool
+) -> tuple[list[Variant], BlockProblem]:
     """The best partition into blocks, proved as a whole, of all plans, of those that move no sequence and of those that
-    do not hang on the planner's choices; and what the blocks were chosen from."""
+    do not hang on the planner's choices (`steadily`: of the last alone); and what the blocks were chosen from."""
     pieces = segments(transaction.changes)
     blocks = search_blocks(context, pieces)
     pieces, blocks = refined(context, pieces, blocks)
@@ -227,7 +232,7 @@ def _search(context: Context, transaction: Transaction, owed: Effect) -> tuple[l
         lambda plan: not plan.sequences,
         lambda plan: not plan.shaky,
     )
-    for fits in kinds:
+    for fits in kinds[-1:] if steadily else kinds:
         chosen = {interval: plan for interval, plans in blocks.items() if (plan := _pick(plans, fits)) is not None}
         variant = _assemble(context, chosen, len(pieces), owed)
         if variant is not None and variant not in found:

@@ -53,6 +53,7 @@ class Task:
     timezone: str | None
     dsn: str = ""
     memory: int = 0
+    steadily: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,7 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
                 strategy=strategy,
                 timezone=task.timezone,
                 effort=wanted.effort,
+                steadily=task.steadily,
             )
 
         wanted = claim()
