@@ -20,6 +20,7 @@ from encoder.floor import floor_candidates, map_candidates
 from encoder.guard import guarded
 from encoder.insert import insert_candidates
 from encoder.literals import floor
+from encoder.numbering import is_settled
 from encoder.sharing import shared_candidates
 from encoder.update import update_candidates
 from encoder.upsert import upsert_candidates
@@ -61,6 +62,10 @@ class Plan:
         return any(candidate.shaky for candidate in self.candidates)
 
     @property
+    def hopeful(self) -> bool:
+        return any(candidate.hopeful for candidate in self.candidates)
+
+    @property
     def size(self) -> int:
         return bytes_of(self.statements)
 
@@ -82,7 +87,7 @@ def block_candidates(
         made = _of_one(context, parts, part)
         settled |= {element for candidate in made for element in candidate.covers}
         found += made
-        found += [candidate.steadier for candidate in made if candidate.steadier is not None]
+        found += [steadier for candidate in made for steadier in candidate.steadied()]
     shared = partial(shared_candidates, context, parts, found)
     found += guarded(context.lab.session, "shared selections", shared, context.state.forget)
     return parts, found
@@ -122,8 +127,9 @@ def _reach(context: Context, parts: Sequence[TableEffect], part: TableEffect) ->
 
 
 def solve_block(context: Context, owed: Effect, origins: Origins) -> list[Plan]:
-    """Exact plans for `owed` in the present state: the cheapest, the cheapest that leaves all sequences alone, and the
-    cheapest that does not hang on the planner's choices.  [] if nothing exact was found."""
+    """Exact plans for `owed` in the present state: the cheapest, the cheapest that is right here, the cheapest that
+    leaves all sequences alone, and the cheapest that does not hang on the planner's choices.  [] if nothing exact was
+    found."""
     plans = _plans(context, owed, *block_candidates(context, owed, origins))
     return plans or _plans(context, owed, *block_candidates(context, owed, origins, thorough=True))
 
@@ -131,9 +137,10 @@ def solve_block(context: Context, owed: Effect, origins: Origins) -> list[Plan]:
 def _plans(context: Context, owed: Effect, parts: Sequence[TableEffect], candidates: Sequence[Candidate]) -> list[Plan]:
     problem = cover_problem(parts, candidates)
     plans: list[Plan] = []
+    here = [candidate for candidate in candidates if not candidate.hopeful]
     still = [candidate for candidate in candidates if not candidate.sequences]
     steady = [candidate for candidate in candidates if not candidate.shaky]
-    for pool in (candidates, *(fewer for fewer in (still, steady) if len(fewer) < len(candidates))):
+    for pool in (candidates, *(fewer for fewer in (here, still, steady) if len(fewer) < len(candidates))):
         plan = cheapest_exact(context, owed, parts, pool)
         if plan is not None and plan not in plans:
             plans.append(replace(plan, problem=problem))
@@ -155,7 +162,8 @@ def cheapest_exact(
         for ordered in itertools.islice(itertools.permutations(chosen), _ORDERS):
             together = tuple(s for candidate in ordered for s in candidate.statements)
             done = context.state.remember(("together", together), partial(_observe, context, together))
-            if isinstance(done, Effect) and not owed.minus(done):
+            hopeful = any(candidate.hopeful for candidate in ordered)
+            if isinstance(done, Effect) and is_settled(context.catalog, owed, done, hopeful=hopeful):
                 return Plan(tuple(ordered), bound)
         indexes = {candidate: index for index, candidate in enumerate(pool)}
         banned.append(frozenset(indexes[candidate] for candidate in chosen))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -25,8 +25,9 @@ class Candidate:
     """`statements` in order, proved by running them: `covers` are the elements that they settle.
 
     `sequences` are those that they moved; `kind` says in a word how they were found; `tree` is the
-    statement as data where it is a single one.  `shaky` ones hang on the planner's choice, `steadier` is then the
-    same with what depends on it written out, where that was possible.
+    statement as data where it is a single one.  `shaky` ones hang on the planner's choice or on how rows lie,
+    `steadier` is then the same with what depends on it written out, where that was possible; `hopeful` ones are right
+    only where rows lie otherwise than in the trial (see encoder.numbering).
     """
 
     statements: tuple[str, ...]
@@ -35,11 +36,18 @@ class Candidate:
     sequences: frozenset[TableName] = frozenset()
     tree: Statement | None = field(default=None, compare=False)
     shaky: bool = field(default=False, compare=False)
+    hopeful: bool = field(default=False, compare=False)
     steadier: Candidate | None = field(default=None, compare=False, repr=False)
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", bytes_of(self.statements))
+
+    def steadied(self) -> Iterator[Candidate]:
+        """The steadier ones behind it, one behind another."""
+        if self.steadier is not None:
+            yield self.steadier
+            yield from self.steadier.steadied()
 
     @property
     def is_plain(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from emit.literal import table_name
@@ -14,6 +14,7 @@ from encoder.context import Context
 from encoder.effect import Effect, TableEffect, table_effects
 from encoder.frame import State
 from encoder.literals import changed_places, compact_floor
+from encoder.numbering import as_numbered
 from encoder.observed import TRIAL, observed
 from encoder.steady import is_steady, is_unordered_join, moves_keys, order_matters, outcomes_of, unindexed
 from encoder.valuemap import value_map_updates
@@ -53,14 +54,44 @@ def prove(
 
     Statements whose only fault is a little harm (a trigger's other timestamp, say) come with the
     literal repair behind them, if nothing better is found.  Where ids come from sequences, a statement that
-    does the same under any plan is preferred to a shorter one whose ids hang on the planner.
+    does the same under any plan is preferred to a shorter one whose ids hang on the planner.  One that is right but for
+    the numbers that rows get has the best of the others behind it.
     """
     trees = {render(statement): statement for statement in statements}
-    texts = sorted(trees, key=lambda text: (len(text.encode()), text))
+    texts = sorted(trees, key=lambda text: (len(text.encode()), text))[:tries]
+    hopeful = _hopeful(context, owed, target, texts, kind)
+    found = _proved(context, owed, target, texts, trees, kind)
+    if hopeful is None or (found is not None and found.size <= hopeful.size):
+        return found
+    return replace(hopeful, tree=trees[hopeful.statements[0]], steadier=found)
+
+
+def _hopeful(
+    context: Context, owed: Sequence[TableEffect], target: frozenset[Element], texts: Sequence[str], kind: str
+) -> Candidate | None:
+    """The shortest of `texts` if it settles `target` as rows may lie elsewhere (see encoder.numbering)."""
+    for text in texts:
+        trial = _seen(context, owed, [text])
+        if trial is None or not target <= trial.covers | trial.hoped:
+            continue
+        if not trial.mend or not target <= trial.hoped or not _is_said_alike(context, owed, text, trial.hoped):
+            return None
+        return Candidate((text,), trial.hoped, kind, trial.moved, shaky=True, hopeful=True)
+    return None
+
+
+def _proved(
+    context: Context,
+    owed: Sequence[TableEffect],
+    target: frozenset[Element],
+    texts: Sequence[str],
+    trees: Mapping[str, Statement],
+    kind: str,
+) -> Candidate | None:
     faulty: list[tuple[int, str]] = []
     shaky: Candidate | None = None
     loose: Candidate | None = None
-    for text in texts[:tries]:
+    for text in texts:
         trial = _seen(context, owed, [text])
         if trial is None or not target <= trial.covers:
             continue
@@ -69,7 +100,7 @@ def prove(
                 faulty.append((trial.mend.weight(), text))
             continue
         candidate = Candidate((text,), trial.covers, kind, trial.moved, trees[text])
-        if not _is_said_alike(context, owed, text, trial):
+        if not _is_said_alike(context, owed, text, trial.covers):
             continue
         if _numbers_as_they_lie(candidate):
             loose = loose or replace(candidate, shaky=True)
@@ -90,14 +121,14 @@ def prove(
     return _shortest([shaky, *(found for found in mended if found is not None and target <= found.covers)])
 
 
-def _is_said_alike(context: Context, owed: Sequence[TableEffect], text: str, trial: _Trial) -> bool:
-    """Whether the statement settles the same for every session that may replay it, whatever its zone and styles."""
+def _is_said_alike(context: Context, owed: Sequence[TableEffect], text: str, covers: frozenset[Element]) -> bool:
+    """Whether the statement settles `covers` for every session that may replay it, whatever its zone and styles."""
     for number in context.lab.other_sessions:
         done = context.lab.observe([text], session=number)
         if not isinstance(done, Effect):
             return False
-        covers, mend = footprint(context.catalog, owed, done)
-        if mend or not trial.covers <= covers:
+        trial = _judged(context, owed, done)
+        if not covers <= (trial.hoped if trial.mend else trial.covers):
             return False
     return True
 
@@ -216,17 +247,31 @@ def try_statements(
 
 @dataclass(frozen=True)
 class _Trial:
-    """What statements were seen to do: elements settled, what would have to follow, sequences moved."""
+    """What statements were seen to do: elements settled, what would have to follow, sequences moved; and the elements
+    that they settle if rows lie elsewhere, where nothing else would have to follow."""
 
     covers: frozenset[Element]
     mend: Effect
     moved: frozenset[TableName]
+    hoped: frozenset[Element] = frozenset()
 
 
 def _seen(context: Context, owed: Sequence[TableEffect], statements: Sequence[str]) -> _Trial | None:
     """What `statements` do here; None where they fail."""
     done, moved = observed(context, statements)
-    return _Trial(*footprint(context.catalog, owed, done), moved) if isinstance(done, Effect) else None
+    return _judged(context, owed, done, moved) if isinstance(done, Effect) else None
+
+
+def _judged(
+    context: Context, owed: Sequence[TableEffect], done: Effect, moved: frozenset[TableName] = frozenset()
+) -> _Trial:
+    covers, mend = footprint(context.catalog, owed, done)
+    if mend:
+        other = as_numbered(context.catalog, {part.table.name: part.inserts for part in owed}, done)
+        if other is not None:
+            hoped, rest = footprint(context.catalog, owed, other)
+            return _Trial(covers, mend, moved, frozenset() if rest else hoped)
+    return _Trial(covers, mend, moved)
 
 
 def _mended(

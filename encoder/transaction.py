@@ -13,6 +13,7 @@ from encoder.candidate import bytes_of
 from encoder.context import Context, Effort
 from encoder.effect import Effect, TableEffect, effect_of, table_effects
 from encoder.frame import State
+from encoder.numbering import is_settled
 from encoder.partitioning import origins_in, refined, search_blocks, skipped_positions
 from encoder.proof import settle, try_statements
 from encoder.segments import segments
@@ -195,10 +196,15 @@ def _literal(
     return _exact(context, owed, candidate.statements, candidate.kind) if candidate is not None else None
 
 
-def _exact(context: Context, owed: Effect, statements: tuple[str, ...], kind: str) -> Variant | None:
-    """The variant made of `statements` if they have exactly the effect that is owed, at COMMIT too."""
+def _exact(
+    context: Context, owed: Effect, statements: tuple[str, ...], kind: str, *, hopeful: bool = False
+) -> Variant | None:
+    """The variant made of `statements` if they have exactly the effect that is owed, at COMMIT too; `hopeful`: but for
+    which row got which number."""
     done = context.lab.observe(statements, constraints=True)
-    return _seen(context.lab, statements, kind) if isinstance(done, Effect) and not owed.minus(done) else None
+    if not isinstance(done, Effect) or not is_settled(context.catalog, owed, done, hopeful=hopeful):
+        return None
+    return _seen(context.lab, statements, kind)
 
 
 def _seen(lab: Laboratory, statements: tuple[str, ...], kind: str) -> Variant:
@@ -221,14 +227,16 @@ def consumed_sequences(catalog: Catalog, changes: Sequence[RowChange]) -> frozen
 def _search(
     context: Context, transaction: Transaction, owed: Effect, steadily: bool
 ) -> tuple[list[Variant], BlockProblem]:
-    """The best partition into blocks, proved as a whole, of all plans, of those that move no sequence and of those that
-    do not hang on the planner's choices (`steadily`: of the last alone); and what the blocks were chosen from."""
+    """The best partition into blocks, proved as a whole, of all plans, of those that are right here, of those that move
+    no sequence and of those that do not hang on the planner's choices (`steadily`: of the last alone); and what the
+    blocks were chosen from."""
     pieces = segments(transaction.changes)
     blocks = search_blocks(context, pieces)
     pieces, blocks = refined(context, pieces, blocks)
     found = []
     kinds: tuple[Callable[[Plan], bool], ...] = (
         lambda plan: True,
+        lambda plan: not plan.hopeful,
         lambda plan: not plan.sequences,
         lambda plan: not plan.shaky,
     )
@@ -255,7 +263,8 @@ def _assemble(context: Context, chosen: dict[tuple[int, int], Plan], n: int, owe
             return None
         statements = tuple(s for interval in path for s in remaining[interval].statements)
         kinds = sorted({c.kind for interval in path for c in remaining[interval].candidates})
-        variant = _exact(context, owed, statements, ",".join(kinds))
+        hopeful = any(remaining[interval].hopeful for interval in path)
+        variant = _exact(context, owed, statements, ",".join(kinds), hopeful=hopeful)
         if variant is not None:
             return variant
         # The widest block is the likeliest to hold in isolation only; try without it.
