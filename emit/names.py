@@ -38,7 +38,7 @@ def identifier(name: str) -> str:
 
 def table_name(schema: str, name: str) -> str:
     """A table as the script names it: the schema `public` is on the search path and left out."""
-    # sqlglot takes even a quoted "values" for the keyword where a table stands.
-    if schema == "public" and name != "values":
+    # sqlglot takes even a quoted "values" for the keyword where a table stands; pg_catalog comes before the path.
+    if schema == "public" and name != "values" and not name.startswith("pg_"):
         return identifier(name)
     return f"{identifier(schema)}.{identifier(name)}"

@@ -334,3 +334,4 @@ def test_table_names() -> None:
     assert table_name("public", "order") == '"order"'
     assert table_name("app", "t") == "app.t"
     assert table_name("public", "values") == 'public."values"'
+    assert table_name("public", "pg_user") == "public.pg_user"

@@ -590,3 +590,10 @@ CREATE TABLE c(id int PRIMARY KEY,who int,day date,what text,n int);
 INSERT INTO c SELECT g,g*7%5,'2024-01-01'::date+g/8,(array['a','b','c'])[1+g%3],g*31%17 FROM generate_series(1,120)g;
 -- ->
 UPDATE c SET n=s FROM(SELECT id i,sum(n)OVER(PARTITION BY who ORDER BY day)s FROM c WHERE what<'c')x WHERE i=id;
+
+-- * named as the system's
+CREATE TABLE public.pg_user(id serial PRIMARY KEY,v int);
+INSERT INTO public.pg_user(v) SELECT g FROM generate_series(1,5)g;
+-- ->
+UPDATE public.pg_user SET v=9 WHERE id=2;
+INSERT INTO public.pg_user(v) VALUES(1),(2);
