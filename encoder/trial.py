@@ -64,6 +64,9 @@ def install_capture(session: Session, catalog: Catalog) -> None:
         )
 
 
+# As COMMIT does.
+_ALL_NOW = "SET CONSTRAINTS ALL IMMEDIATE"
+
 Position: TypeAlias = tuple[Value, Value]
 
 
@@ -92,6 +95,7 @@ class Laboratory:
         self.moved: frozenset[TableName] = frozenset()
         self.reached: dict[TableName, int] = {}
         self._relations = _relations(session, catalog)
+        self._deferred = _fire_deferred(session)
         # Trials write the same rows over and over.
         self._records: dict[str, tuple[Value, ...]] = {}
         query = "SELECT schemaname, sequencename, increment_by FROM pg_sequences ORDER BY 1, 2"
@@ -191,7 +195,7 @@ class Laboratory:
     ) -> Effect | str:
         """The whole effect of running `statements` here, or the server's error in one line.
 
-        With `constraints`, deferred ones are checked at the end as COMMIT would; `settings` (`name=value`) hold
+        With `constraints`, all deferred ones are checked at the end as COMMIT would; `settings` (`name=value`) hold
         for this trial, which is made as by the session of that number.
         """
         self.trials += 1
@@ -199,10 +203,7 @@ class Laboratory:
             with self.savepoint():
                 for setting in settings:
                     self.session.execute(f"SET LOCAL {setting}".encode())
-                effect = self.run(statements, session)
-                if constraints and isinstance(effect, Effect):
-                    self.session.execute(b"SET CONSTRAINTS ALL IMMEDIATE")
-                return effect
+                return self.run(statements, session, ending=_ALL_NOW if constraints else None)
         except psycopg.Error as error:
             return _one_line(error)
         finally:
@@ -213,8 +214,11 @@ class Laboratory:
         """The numbers of the sessions beside the first."""
         return range(1, len(self._replaying))
 
-    def run(self, statements: Sequence[str], session: int = 0) -> Effect:
-        """Run `statements` for good and give their effect.  Raises psycopg.Error."""
+    def run(self, statements: Sequence[str], session: int = 0, *, ending: str | None = None) -> Effect:
+        """Run `statements` for good and give their effect, that of deferred triggers included.  Raises psycopg.Error.
+
+        `ending` runs behind them, in the place of what fires those triggers.
+        """
         connection = self.session
         left = self.deadline.left
         # Past the deadline only literal forms are tried, and those have to be.
@@ -223,6 +227,8 @@ class Laboratory:
         connection.execute(f"DELETE FROM tersql.log;{self._replaying[session]}{timeout}".encode())
         for statement in statements:
             connection.execute(statement.encode())
+        if last := self._deferred if ending is None else ending:
+            connection.execute(last.encode())
         connection.execute(self._reading.encode())
         return self._logged()
 
@@ -306,6 +312,22 @@ def _relations(session: Session, catalog: Catalog) -> dict[Value, tuple[TableNam
         if table in catalog
         for stored in ([column.name for column in catalog[table].stored],)
     }
+
+
+# Constraint triggers that wait for COMMIT; a name that one beside them has as well would fire that too.
+_DEFERRED_TRIGGERS = """
+SELECT n.nspname, c.conname FROM pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace
+WHERE n.nspname NOT IN ('pg_catalog', 'information_schema')
+GROUP BY 1, 2 HAVING bool_and(c.contype = 't' AND c.condeferred) ORDER BY 1, 2"""
+
+
+def _fire_deferred(session: Session) -> str:
+    """What fires the user's deferred triggers and leaves them deferred; "" where there are none."""
+    names = [table_sql(TableName(schema or "", name or "")) for schema, name in rows(session, _DEFERRED_TRIGGERS)]
+    if not names:
+        return ""
+    listed = ",".join(names)
+    return f"SET CONSTRAINTS {listed} IMMEDIATE;SET CONSTRAINTS {listed} DEFERRED"
 
 
 def _one_line(error: psycopg.Error) -> str:

@@ -107,6 +107,26 @@ def test_a_trial_that_fails_says_why_and_sets_sequences_back(lab: Laboratory) ->
     assert repeated[0] == repeated[1]
 
 
+def test_triggers_that_wait_for_commit_are_seen(server: Server, template: str) -> None:
+    with cloned(server.dsn(), template, "trial_late") as dsn:
+        with connect(dsn) as session:
+            session.execute(
+                b"CREATE CONSTRAINT TRIGGER \"at Commit\" AFTER INSERT ON parent DEFERRABLE INITIALLY DEFERRED "
+                b"FOR EACH ROW EXECUTE FUNCTION note()"
+            )
+        with laboratory(server, "trial_late") as lab:
+            wanted = {name("parent"): {("9", "0"): 1}, name("audit"): {("4", "parent INSERT"): 1}}
+            for constraints in (False, True):
+                done = lab.observe(["INSERT INTO parent VALUES(9)"], constraints=constraints)
+                assert isinstance(done, Effect)
+                assert done.tables == wanted
+            # Foreign keys still wait.
+            assert isinstance(lab.observe(["INSERT INTO late VALUES(1,99)"]), Effect)
+            both = ["INSERT INTO parent VALUES(9)", "INSERT INTO late VALUES(1,99)"]
+            assert isinstance(lab.perform(both[0]), Effect)
+            assert isinstance(lab.perform(both[1]), Effect)
+
+
 def test_sequences_of_every_kind_are_set_back(lab: Laboratory) -> None:
     standing = lab.sequences()
     assert standing[name("down")] == ("-1", "f")

@@ -597,3 +597,17 @@ INSERT INTO public.pg_user(v) SELECT g FROM generate_series(1,5)g;
 -- ->
 UPDATE public.pg_user SET v=9 WHERE id=2;
 INSERT INTO public.pg_user(v) VALUES(1),(2);
+
+-- * trigger at commit
+CREATE TABLE a(id int PRIMARY KEY,v int);
+INSERT INTO a SELECT g,g%3 FROM generate_series(1,9)g;
+CREATE TABLE last(id int PRIMARY KEY,v text);
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+  INSERT INTO last VALUES(NEW.id,'def') ON CONFLICT(id) DO UPDATE SET v=last.v||'+';RETURN NULL;END$$;
+CREATE CONSTRAINT TRIGGER f AFTER UPDATE ON a DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION f();
+-- ->
+UPDATE a SET v=v+10 WHERE v=2;
+BEGIN;
+UPDATE a SET v=7 WHERE id<4;
+UPDATE last SET v='x' WHERE id=8;
+COMMIT;
