@@ -73,8 +73,8 @@ Position: TypeAlias = tuple[Value, Value]
 class Laboratory:
     """Trials on one session whose transaction is open; none of a search outlasts `deadline` by much.
 
-    Statements run under the settings of `sessions`, which may replay them, the first unless another is asked for; all
-    else is read under the session's own.
+    Statements run as `role` ("" for the session's own) and under the settings of `sessions`, which may replay them, the
+    first unless another is asked for; all else is read under the session's own.
     """
 
     def __init__(
@@ -83,11 +83,15 @@ class Laboratory:
         catalog: Catalog,
         deadline: Deadline | None = None,
         sessions: Sequence[Mapping[str, str]] = ({},),
+        role: str = "",
     ) -> None:
         self.session = session
-        self._replaying = [_set_local(settings) for settings in sessions]
-        names = {name for settings in sessions for name in settings}
-        self._reading = _set_local({name: CANONICAL[name] for name in sorted(names)} | {"statement_timeout": "0"})
+        # Triggers and defaults may tell who runs a statement.
+        person = f"SET LOCAL session_authorization = '{role}';" if role else ""
+        self._replaying = [_set_local(settings) + person for settings in sessions]
+        names = sorted({name for settings in sessions for name in settings})
+        back = "SET LOCAL session_authorization = DEFAULT;" if role else ""
+        self._reading = back + _set_local({name: CANONICAL[name] for name in names} | {"statement_timeout": "0"})
         self.deadline = deadline or Deadline()
         self.catalog = catalog
         self.trials = 0

@@ -192,7 +192,7 @@ def search(workload: Workload, *, scratch: str | None = None, options: Options |
         pool = stack.enter_context(Pool(min(max(1, options.jobs), len(stakes))))
         stack.enter_context(server_errors())
         place = stack.enter_context(workspace(Origin(workload.dump), scratch))
-        task = Task(workload.stream, options.strategy, options.timezone)
+        task = Task(workload.stream, options.strategy, options.timezone, role=place.role)
         done = in_rounds(pool, place, task, stakes, options.effort, Deadline(), options.progress)
         result = finished(place, workload.stream, done, options.timezone)
     reports = zip(done, result.transactions, strict=True)

@@ -171,7 +171,7 @@ def explain(
         cloned(place.admin_dsn, place.template, f"tersql_explain_{token_hex(6)}") as dsn,
         connect(dsn) as session,
     ):
-        narrator = _Narrator(session, timezone, None if search is None else effort(search, count))
+        narrator = _Narrator(session, place.role, timezone, None if search is None else effort(search, count))
         for transaction, body in zip(open_stream(stream), bodies, strict=True):
             stories.append(narrator.tell(transaction, body))
             if told is not None:
@@ -180,11 +180,11 @@ def explain(
 
 
 class _Narrator:
-    def __init__(self, session: Session, timezone: str | None, search: Effort | None) -> None:
+    def __init__(self, session: Session, role: str, timezone: str | None, search: Effort | None) -> None:
         self._session = session
         self._catalog = read_catalog(session)
         install_capture(session, self._catalog)
-        self._lab = Laboratory(session, self._catalog, sessions=odd_sessions(timezone))
+        self._lab = Laboratory(session, self._catalog, sessions=odd_sessions(timezone), role=role)
         self._state = State(session, self._catalog)
         self._timezone = timezone
         self._search = search

@@ -123,7 +123,7 @@ def optimize(
         place = stack.enter_context(workspace(origin, scratch))
         connect(place.admin_dsn, timezone=options.timezone).close()  # refuses a zone that the server does not know
         # A dump's rows lie as they are restored; where those of a live database lie, nobody knows.
-        task = Task(path, options.strategy, options.timezone, steadily=database is not None)
+        task = Task(path, options.strategy, options.timezone, steadily=database is not None, role=place.role)
         found = in_rounds(pool, place, task, stakes, options.effort, deadline, options.progress)
         result = finished(place, path, found, options.timezone)
     return replace(result, seconds=time.monotonic() - started)

@@ -45,8 +45,8 @@ _ROOM = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a worker is told.  By worker: `dsn` is its own copy of the source, `memory` how many bytes of data it may
-    hold."""
+    """What a worker is told; trials run as `role`.  By worker: `dsn` is its own copy of the source, `memory` how many
+    bytes of data it may hold."""
 
     stream: Path
     strategy: Strategy
@@ -54,6 +54,7 @@ class Task:
     dsn: str = ""
     memory: int = 0
     steadily: bool = False
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def solve_share(task: Task, claim: Callable[[], Claim]) -> Iterator[Done]:
         state = State(session, catalog)
         layout = Layout(session)
         # Under what the last pass replays, so that it meets nothing new.
-        lab = Laboratory(session, catalog, sessions=odd_sessions(task.timezone))
+        lab = Laboratory(session, catalog, sessions=odd_sessions(task.timezone), role=task.role)
 
         def solve(strategy: Strategy) -> Solved:
             return solve_transaction(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from replay.role import Role, drop_role, fresh_role, make_role
 from scratch.database import create_database, drop_database, dump_source, restore, with_database
 from scratch.layout import rewrite_all
 from scratch.server import Server
@@ -29,10 +30,12 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """`admin_dsn` is a superuser's on the scratch server; `template` the restored database."""
+    """`admin_dsn` is a superuser's on the scratch server; `template` the restored database, in whose copies trials run
+    as `role`, which has no more rights than a script may need ("" for the superuser)."""
 
     admin_dsn: str
     template: str
+    role: str = ""
 
 
 @contextlib.contextmanager
@@ -44,6 +47,8 @@ def workspace(origin: Origin, scratch: str | None = None) -> Iterator[Workspace]
     with contextlib.ExitStack() as stack:
         admin_dsn = scratch or stack.enter_context(Server.start()).dsn()
         template = f"tersql_template_{secrets.token_hex(4)}"
+        role = fresh_role()
+        stack.callback(_drop_role, admin_dsn, role)
         create_database(admin_dsn, template)
         stack.callback(drop_database, admin_dsn, template)
         if origin.dump is not None:
@@ -55,4 +60,10 @@ def workspace(origin: Origin, scratch: str | None = None) -> Iterator[Workspace]
             restore(with_database(admin_dsn, template), folder / "source.sql")
         with connect(with_database(admin_dsn, template)) as session:
             rewrite_all(session)
-        yield Workspace(admin_dsn, template)
+            make_role(session, role)
+        yield Workspace(admin_dsn, template, role.name)
+
+
+def _drop_role(admin_dsn: str, role: Role) -> None:
+    with connect(admin_dsn) as session:
+        drop_role(session, role)

@@ -13,6 +13,7 @@ import psycopg
 
 from encoder.context import Effort
 from encoder.transaction import Strategy
+from replay.role import drop_role, fresh_role, make_role
 from replay.verify import verify
 from scratch.database import cloned, create_database, drop_database, dump_source, with_database
 from scratch.server import Server
@@ -27,18 +28,19 @@ from tersql.workspace import Workspace
 
 @dataclass(frozen=True)
 class Sample:
-    """A database before a stream, on `server`, and the stream in a file."""
+    """A database before a stream, on `server`, the stream in a file, and the role of trials."""
 
     server: Server
     template: str
     stream: Path
+    role: str
 
     def solved(self, strategy: Strategy, timezone: str | None = None) -> list[Done]:
         """All transactions, solved in this process."""
         total = sum(1 for _ in open_stream(self.stream))
         claims = (Claim(index, Effort(0.1)) for index in itertools.chain(range(1, total + 1), itertools.repeat(0)))
         with cloned(self.server.dsn(), self.template, f"bed_{token_hex(4)}") as dsn:
-            task = Task(self.stream, strategy, timezone, dsn)
+            task = Task(self.stream, strategy, timezone, dsn, role=self.role)
             return list(solve_share(task, lambda: next(claims)))
 
     def optimized(self, strategy: Strategy, timezone: str | None = None) -> Result:
@@ -62,9 +64,11 @@ def sample(server: Server, folder: Path, schema: str, script: str) -> Iterator[S
     """`schema` (with its rows), and the stream of what `script` does to it."""
     template = f"sample_{token_hex(4)}"
     create_database(server.dsn(), template)
+    role = fresh_role()
     try:
         with connect(with_database(server.dsn(), template)) as session:
             session.execute(schema.encode())
+            make_role(session, role)
         stream = folder / f"{template}.jsonl"
         with cloned(server.dsn(), template, f"source_{token_hex(4)}") as source:
             flushed = psycopg.conninfo.make_conninfo(source, options="-c synchronous_commit=on")
@@ -72,6 +76,8 @@ def sample(server: Server, folder: Path, schema: str, script: str) -> Iterator[S
                 types = column_types(session)
             with stream.open("w", encoding="utf-8") as file:
                 write_wal2json(capture_script(flushed, script), file, types)
-        yield Sample(server, template, stream)
+        yield Sample(server, template, stream, role.name)
     finally:
         drop_database(server.dsn(), template)
+        with connect(server.dsn()) as session:
+            drop_role(session, role)

@@ -11,6 +11,7 @@ import pytest
 from encoder.deadline import Deadline
 from encoder.effect import Effect
 from encoder.trial import Laboratory, install_capture
+from replay.role import drop_role, fresh_role, make_role
 from scratch.catalog import read_catalog
 from scratch.database import cloned, create_database, drop_database, with_database
 from scratch.server import Server
@@ -111,7 +112,7 @@ def test_triggers_that_wait_for_commit_are_seen(server: Server, template: str) -
     with cloned(server.dsn(), template, "trial_late") as dsn:
         with connect(dsn) as session:
             session.execute(
-                b"CREATE CONSTRAINT TRIGGER \"at Commit\" AFTER INSERT ON parent DEFERRABLE INITIALLY DEFERRED "
+                b'CREATE CONSTRAINT TRIGGER "at Commit" AFTER INSERT ON parent DEFERRABLE INITIALLY DEFERRED '
                 b"FOR EACH ROW EXECUTE FUNCTION note()"
             )
         with laboratory(server, "trial_late") as lab:
@@ -125,6 +126,37 @@ def test_triggers_that_wait_for_commit_are_seen(server: Server, template: str) -
             both = ["INSERT INTO parent VALUES(9)", "INSERT INTO late VALUES(1,99)"]
             assert isinstance(lab.perform(both[0]), Effect)
             assert isinstance(lab.perform(both[1]), Effect)
+
+
+@pytest.fixture
+def restricted(server: Server, template: str) -> Iterator[tuple[Laboratory, str]]:
+    """Trials as a role, and its name."""
+    role = fresh_role()
+    with cloned(server.dsn(), template, "trial_role") as dsn:
+        with connect(dsn) as session:
+            make_role(session, role)
+        with laboratory(server, "trial_role", role=role.name) as found:
+            yield found, role.name
+    with connect(server.dsn()) as session:
+        drop_role(session, role)
+
+
+def test_trials_run_as_the_role_and_all_else_does_not(restricted: tuple[Laboratory, str]) -> None:
+    lab, role = restricted
+    who = "SELECT current_user, session_user"
+    before = rows(lab.session, who)
+    lab.session.execute(b"INSERT INTO moment VALUES (1)")
+    text = "UPDATE moment SET q=concat(current_user,' ',session_user) RETURNING q"
+    assert lab.returned(text) == [(f"{role} {role}",)]
+    assert rows(lab.session, who) == before
+    done = lab.observe(["UPDATE moment SET q=current_user", "INSERT INTO audit(what)VALUES('x')"], constraints=True)
+    assert isinstance(done, Effect)
+    assert done.tables[name("moment")][("1", None, None, None, None, role)] == 1
+    assert rows(lab.session, who) == before
+    assert lab.observe(["TRUNCATE late"]) == "permission denied for table late"
+    assert rows(lab.session, who) == before
+    assert lab.perform("SELECT pg_read_file('x')") == "permission denied for function pg_read_file"
+    assert rows(lab.session, who) == before
 
 
 def test_sequences_of_every_kind_are_set_back(lab: Laboratory) -> None:

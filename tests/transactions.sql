@@ -611,3 +611,12 @@ BEGIN;
 UPDATE a SET v=7 WHERE id<4;
 UPDATE last SET v='x' WHERE id=8;
 COMMIT;
+
+-- * who did it
+CREATE TABLE u(id int PRIMARY KEY,v int);
+CREATE TABLE aud(u int PRIMARY KEY,who text DEFAULT current_user,whose text DEFAULT session_user);
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO aud(u) VALUES(NEW.id);RETURN NULL;END$$;
+CREATE TRIGGER f AFTER INSERT ON u FOR EACH ROW EXECUTE FUNCTION f();
+-- ->
+INSERT INTO u VALUES(1,2),(2,3);
+INSERT INTO aud VALUES(7),(8),(9);

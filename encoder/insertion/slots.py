@@ -19,7 +19,7 @@ from stream.model import TableName, Value
 _NEXTVAL = re.compile(r"^nextval\('(?P<name>(?:[^']|'')+)'::regclass\)$")
 _PATH_PART = re.compile(r'"(?:[^"]|"")*"|[^."]+')
 _VOLATILE = re.compile(
-    r"\b(now|random|\w*uuid\w*|\w*_timestamp|nextval|timeofday|txid\w*|current_\w+|\w+_user)\b", re.I
+    r"\b(now|random|\w*uuid\w*|\w*_timestamp|nextval|timeofday|txid\w*|current_\w+|(\w+_)?user)\b", re.I
 )
 
 
