@@ -104,6 +104,7 @@ class Laboratory:
         self._records: dict[str, tuple[Value, ...]] = {}
         query = "SELECT schemaname, sequencename, increment_by FROM pg_sequences ORDER BY 1, 2"
         steps = {TableName(schema or "", name or ""): step for schema, name, step in rows(session, query)}
+        self._untold = _unlogged_sequences(session, catalog)
         self._sequences = list(steps)
         self._by_one = frozenset(name for name, step in steps.items() if step == "1")
         self._standing: dict[TableName, Position] = {}
@@ -167,8 +168,8 @@ class Laboratory:
         if self._sequences and self._last_values() != self._marks:
             now = self.sequences()
             back = {name: where for name, where in self._standing.items() if now[name] != where}
-            self.moved = frozenset(back)
-            self.reached = {name: int(now[name][0] or 0) for name in back}
+            self.moved = frozenset(back) - self._untold
+            self.reached = {name: int(now[name][0] or 0) for name in self.moved}
             self._set(back)
 
     # -- trials
@@ -316,6 +317,17 @@ def _relations(session: Session, catalog: Catalog) -> dict[Value, tuple[TableNam
         if table in catalog
         for stored in ([column.name for column in catalog[table].stored],)
     }
+
+
+_UNLOGGED_SEQUENCES = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'S' AND c.relpersistence = 'u' ORDER BY 1, 2"""
+
+
+def _unlogged_sequences(session: Session, catalog: Catalog) -> frozenset[TableName]:
+    """Sequences of UNLOGGED tables, which no stream tells of: where they stand does not matter."""
+    found = {TableName(schema or "", name or "") for schema, name in rows(session, _UNLOGGED_SEQUENCES)}
+    return frozenset(found.difference(column.sequence for name in catalog for column in catalog[name].columns))
 
 
 # Constraint triggers that wait for COMMIT; a name that one beside them has as well would fire that too.

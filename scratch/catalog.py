@@ -86,7 +86,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All ordinary tables of the user's schemas, by name, sorted."""
+    """All ordinary tables of the user's schemas whose changes a stream may hold, by name, sorted."""
 
     tables: Mapping[TableName, Table]
     referenced_by: Mapping[TableName, tuple[ForeignKey, ...]]
@@ -114,8 +114,9 @@ class Catalog:
         return (*children, *further)
 
 
+# What happens to UNLOGGED tables is in no stream (that a partitioned table is one means nothing).
 _USER_TABLES = """
-    c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
+    c.relkind IN ('r', 'p') AND NOT c.relispartition AND (c.relpersistence = 'p' OR c.relkind = 'p')
     AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'tersql') AND n.nspname !~ '^pg_'
     AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
                     AND d.deptype = 'e')"""
@@ -174,7 +175,6 @@ ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C", g.tgname COLLATE "C" """
 def read_catalog(session: Session) -> Catalog:
     """The catalog of the database that `session` is connected to."""
     keys = _read_keys(session)
-    foreign_keys = _read_foreign_keys(session)
     triggers: dict[TableName, list[Trigger]] = {}
     for schema, name, trigger, definition, enabled in rows(session, _TRIGGERS):
         triggers.setdefault(TableName(schema or "", name or ""), []).append(
@@ -188,6 +188,10 @@ def read_catalog(session: Session) -> Catalog:
         columns.setdefault(table, [])
         if row[3] is not None:
             columns[table].append(_column(row))
+    known = {
+        name: [key for key in found if key.target in columns] for name, found in _read_foreign_keys(session).items()
+    }
+    foreign_keys = {name: found for name, found in known.items() if found}
     tables = {
         name: Table(
             name,

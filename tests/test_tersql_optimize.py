@@ -46,6 +46,13 @@ def test_yardsticks_are_replayed(server: Server, tmp_path: Path, name: str, stra
         found.optimized(strategy)
 
 
+def test_what_no_stream_tells_of_is_left_alone(server: Server, tmp_path: Path) -> None:
+    with sample(server, tmp_path, *CASES["trigger on what is in no stream"]) as found:
+        result = found.optimized(Strategy.OPTIMAL)
+    assert "ul" not in result.script.replace("NULL", "")
+    assert [one.kind for one in result.transactions] == ["update", "update", "delete"]
+
+
 @pytest.mark.parametrize(
     ("schema", "script", "reason"),
     [
