@@ -264,7 +264,7 @@ class _Writer:
         elif isinstance(source.text, Term):
             self.parts(source.text.parts)
         else:
-            self.put(source.text)
+            self.put(*(("ONLY",) if source.only else ()), source.text)
         name = source.alias or self.names.get(id(source))
         if name is not None:
             self.put(name)

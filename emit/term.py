@@ -59,7 +59,7 @@ class Source:
 
     `text` is how FROM spells it (a table's name, or a Query); `columns` are the names that it
     brings into scope.  `alias` is a fixed alias that must be written (with its column list in
-    `alias_columns`); tables get one only where it pays.
+    `alias_columns`); tables get one only where it pays.  `only` leaves out the rows of tables that inherit from it.
     """
 
     key: SourceKey
@@ -67,6 +67,7 @@ class Source:
     columns: tuple[str, ...]
     alias: str | None = None
     alias_columns: tuple[str, ...] = ()
+    only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +267,7 @@ def whole_table(query: Query) -> str | None:
         return None
     source = query.sources[0]
     columns = tuple((Ref(source.key, name),) for name in source.columns)
-    if not isinstance(source.text, str) or "(" in source.text or not columns:
+    if not isinstance(source.text, str) or "(" in source.text or source.only or not columns:
         return None
     return source.text if tuple(term.parts for term in query.select) == columns else None
 

@@ -58,6 +58,11 @@ def table_sql(table: TableName) -> str:
     return f"{identifier_sql(table.schema)}.{identifier_sql(table.name)}"
 
 
+def rows_sql(table: Table) -> str:
+    """What holds the rows of `table` itself, as FROM and DELETE name it."""
+    return f"{'ONLY ' if table.heirs else ''}{table_sql(table.name)}"
+
+
 class Frame:
     """The rows of `table`, in ascending order of its row key; columns are fetched when asked for."""
 
@@ -69,7 +74,7 @@ class Frame:
         self._numbers: dict[str, Floats] = {}
         # What searches made of the rows, to go with them.
         self.made: dict[Hashable, Any] = {}
-        self.size = int(rows(state.session, f"SELECT count(*) FROM {table_sql(table.name)}")[0][0] or 0)
+        self.size = int(rows(state.session, f"SELECT count(*) FROM {rows_sql(table)}")[0][0] or 0)
 
     def texts(self, column: str) -> list[Value]:
         """The canonical text of `column` in every row."""
@@ -107,7 +112,7 @@ class Frame:
     def scan(self) -> NDArray[np.int64]:
         """For every row its place in a scan of the whole table, the order in which a statement without ORDER BY
         most likely reads it."""
-        query = f"SELECT row_number() OVER (ORDER BY tableoid, ctid) FROM {table_sql(self.table.name)}{self._order}"
+        query = f"SELECT row_number() OVER (ORDER BY tableoid, ctid) FROM {rows_sql(self.table)}{self._order}"
         (places,) = columns(self.state.session, query)
         return np.array([int(place or 0) for place in places], dtype=np.int64)
 
@@ -115,7 +120,7 @@ class Frame:
     def touched(self) -> bool:
         """Whether the open transaction wrote rows: where those stand in a scan is not the same everywhere."""
         written = "age(xmin) <= age(pg_current_xact_id()::xid)"
-        found = rows(self.state.session, f"SELECT FROM {table_sql(self.table.name)} WHERE {written} LIMIT 1")
+        found = rows(self.state.session, f"SELECT FROM {rows_sql(self.table)} WHERE {written} LIMIT 1")
         return bool(found)
 
     @property
@@ -158,7 +163,7 @@ class Frame:
         if self.size * len(self.table.columns) <= _CELLS_AT_ONCE:
             wanted = [c.name for c in self.table.columns if c.name not in self._texts]
         listed = ", ".join(identifier_sql(name) for name in wanted)
-        query = f"SELECT {listed} FROM {table_sql(self.table.name)}{self._order}"
+        query = f"SELECT {listed} FROM {rows_sql(self.table)}{self._order}"
         shared: dict[str, str] = {}
         for name, texts in zip(wanted, columns(self.state.session, query), strict=True):
             # Equal texts share one string, which keeps wide tables small.

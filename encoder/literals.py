@@ -44,7 +44,7 @@ _BY_TEXT = frozenset({"json", "jsonpath", "xml", "point", "polygon", "path", "li
 
 def source_of(table: Table, key: object = ()) -> Source:
     """`table` as a row source."""
-    return Source(key, table_name(*table.name), tuple(column.name for column in table.columns))
+    return Source(key, table_name(*table.name), tuple(column.name for column in table.columns), only=table.heirs)
 
 
 def constant(value: Value, column: Column, timezone: str | None, context: str = "assign") -> Term:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from emit.term import Delete, Query, Statement, Term, Update, subquery
+from emit.term import Delete, Query, Source, Statement, Term, Update, subquery
 from encoder.assignment.model import Expression
 from encoder.assignment.unnesting import respelled
 from encoder.choose import lowered
@@ -27,18 +27,26 @@ def updates(
     sets = tuple(((column.name,), expression.term) for column, expression in assignments)
     for selection in selections:
         for where in lowered(context, table.name, selection, needed=needed):
-            plain = Update(source_of(table), sets, where.sources, where.where)
-            yield plain
-            merged = merge_queries(sets)
-            if merged != sets:
-                yield replace(plain, sets=merged)
-            yield from respelled(plain)
+            for target in _targets(table):
+                plain = Update(target, sets, where.sources, where.where)
+                yield plain
+                merged = merge_queries(sets)
+                if merged != sets:
+                    yield replace(plain, sets=merged)
+                yield from respelled(plain)
 
 
 def deletes(context: Context, table: Table, selections: Sequence[Selection]) -> Iterator[Statement]:
     for selection in selections:
         for where in lowered(context, table.name, selection):
-            yield Delete(source_of(table), where.sources, where.where)
+            for target in _targets(table):
+                yield Delete(target, where.sources, where.where)
+
+
+def _targets(table: Table) -> list[Source]:
+    """`table` as the target of a statement; where tables inherit from it, with and without their rows."""
+    own = source_of(table)
+    return [replace(own, only=False), own] if own.only else [own]
 
 
 _Sets = tuple[tuple[tuple[str, ...], Term], ...]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from replay.difference import Kind, RowDifference
-from scratch.arrays import ident, table_ident
+from scratch.arrays import ident, own_rows
 from scratch.catalog import Catalog, Table
 from scratch.session import Session, rows
 from stream.model import TableName, Value
@@ -41,7 +41,7 @@ def digests(session: Session, catalog: Catalog, names: Iterable[TableName]) -> d
     # OFFSET 0 keeps the row's text from being computed once for each hash.
     parts = [
         f"SELECT {number},count(*),sum(hashtextextended(r,0)),sum(hashtextextended(r,1)) "
-        f"FROM(SELECT {_record(catalog[name])} r FROM {table_ident(name)} t OFFSET 0)t"
+        f"FROM(SELECT {_record(catalog[name])} r FROM {own_rows(catalog[name])} t OFFSET 0)t"
         for number, name in enumerate(ordered)
     ]
     found = rows(session, " UNION ALL ".join(parts), [])
@@ -113,7 +113,7 @@ def _order(key: tuple[Value, ...]) -> list[tuple[bool, int, str]]:
 
 
 def _hashes(session: Session, table: Table) -> Counter[str]:
-    query = f"SELECT hashtextextended({_record(table)},0) FROM {table_ident(table.name)} t"
+    query = f"SELECT hashtextextended({_record(table)},0) FROM {own_rows(table)} t"
     return Counter(row[0] or "" for row in rows(session, query, []))
 
 
@@ -122,9 +122,7 @@ def _rows_by_key(session: Session, table: Table, hashes: Counter[str]) -> dict[t
     names = [column.name for column in table.columns]
     cells = ",".join(f"t.{ident(name)}" for name in names)
     # An array's own text: no adapter is needed for what is but digits and commas.
-    query = (
-        f"SELECT {cells} FROM {table_ident(table.name)} t WHERE hashtextextended({_record(table)},0)=ANY(%s::bigint[])"
-    )
+    query = f"SELECT {cells} FROM {own_rows(table)} t WHERE hashtextextended({_record(table)},0)=ANY(%s::bigint[])"
     wanted = "{" + ",".join(sorted(hashes)) + "}"
     found = [dict(zip(names, row, strict=True)) for row in rows(session, query, [wanted])]
     return {tuple(row[name] for name in table.row_key or names): row for row in found}

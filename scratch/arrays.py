@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from psycopg import sql
 
-from scratch.catalog import Column
+from scratch.catalog import Column, Table
 from stream.model import TableName, Value
 
 
@@ -17,6 +17,11 @@ def ident(name: str) -> str:
 
 def table_ident(name: TableName) -> str:
     return f"{ident(name.schema)}.{ident(name.name)}"
+
+
+def own_rows(table: Table) -> str:
+    """What holds the rows of `table` itself, as FROM, UPDATE and DELETE name it."""
+    return f"{'ONLY ' if table.heirs else ''}{table_ident(table.name)}"
 
 
 class Given:

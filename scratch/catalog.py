@@ -56,6 +56,9 @@ class Trigger:
 
 @dataclass(frozen=True)
 class Table:
+    """One table.  `heirs` says that others INHERIT from it (partitions do not count): its own rows are those of ONLY
+    it."""
+
     name: TableName
     columns: tuple[Column, ...]
     primary_key: tuple[str, ...]
@@ -63,6 +66,7 @@ class Table:
     foreign_keys: tuple[ForeignKey, ...]
     triggers: tuple[Trigger, ...]
     replica_identity: str
+    heirs: bool = False
 
     @cached_property
     def by_name(self) -> Mapping[str, Column]:
@@ -125,7 +129,8 @@ _COLUMNS = f"""
 SELECT n.nspname, c.relname, c.relreplident, a.attname, format_type(a.atttypid, a.atttypmod),
        format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END, NULL), t.typcategory,
        a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attgenerated, a.attidentity, sn.nspname, s.relname,
-       CASE WHEN a.attcollation <> t.typcollation THEN co.collname END
+       CASE WHEN a.attcollation <> t.typcollation THEN co.collname END,
+       c.relkind = 'r' AND EXISTS(SELECT FROM pg_inherits i WHERE i.inhparent = c.oid)
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -181,10 +186,13 @@ def read_catalog(session: Session) -> Catalog:
             Trigger(trigger or "", definition or "", enabled or "")
         )
     identity: dict[TableName, str] = {}
+    heirs: set[TableName] = set()
     columns: dict[TableName, list[Column]] = {}
     for row in rows(session, _COLUMNS):
         table = TableName(row[0] or "", row[1] or "")
         identity[table] = row[2] or ""
+        if row[14] == "t":
+            heirs.add(table)
         columns.setdefault(table, [])
         if row[3] is not None:
             columns[table].append(_column(row))
@@ -201,6 +209,7 @@ def read_catalog(session: Session) -> Catalog:
             tuple(foreign_keys.get(name, ())),
             tuple(triggers.get(name, ())),
             identity[name],
+            name in heirs,
         )
         for name, found in sorted(columns.items())
     }

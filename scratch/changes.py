@@ -13,7 +13,7 @@ from typing import Any
 
 from psycopg import Error, errors
 
-from scratch.arrays import Given, ident, table_ident
+from scratch.arrays import Given, ident, own_rows, table_ident
 from scratch.catalog import ALWAYS, Catalog, Column, Table
 from scratch.completion import complete
 from scratch.errors import ScratchError
@@ -124,7 +124,7 @@ def _delete(session: Session, table: Table, rows: list[NetRow], names: Sequence[
         return []
     given, match = _located(table, rows)
     held = "".join(f",t.{ident(name)}" for name in names)
-    query = f"DELETE FROM {table_ident(table.name)} t USING {given.source} WHERE {match} RETURNING x.n{held}"
+    query = f"DELETE FROM {own_rows(table)} t USING {given.source} WHERE {match} RETURNING x.n{held}"
     return [row[1:] for row in _all_found(session, table, rows, query, given.params)]
 
 
@@ -136,11 +136,9 @@ def _update(session: Session, table: Table, rows: list[NetRow]) -> None:
         width = len(table.row_key)
         assignments = ",".join(f"{ident(column.name)}={given.value(width + i)}" for i, column in enumerate(columns))
         if not assignments:  # nothing to set, but the rows have to be there
-            query = f"SELECT x.n FROM {table_ident(table.name)} t,{given.source} WHERE {match}"
+            query = f"SELECT x.n FROM {own_rows(table)} t,{given.source} WHERE {match}"
         else:
-            query = (
-                f"UPDATE {table_ident(table.name)} t SET {assignments} FROM {given.source} WHERE {match} RETURNING x.n"
-            )
+            query = f"UPDATE {own_rows(table)} t SET {assignments} FROM {given.source} WHERE {match} RETURNING x.n"
         _all_found(session, table, group, query, given.params)
 
 
@@ -220,9 +218,9 @@ def _replace_keyless(session: Session, table: Table, rows: list[NetRow]) -> None
             held AS MATERIALIZED(
                 SELECT place,tid,record,row_number()OVER(PARTITION BY record ORDER BY place,tid)copy
                 FROM(SELECT t.tableoid place,t.ctid tid,{record} COLLATE "C" record
-                     FROM {table_ident(table.name)} t)t
+                     FROM {own_rows(table)} t)t
                 WHERE record IN(SELECT record FROM gone))
-            DELETE FROM {table_ident(table.name)} t USING gone JOIN held USING(record,copy)
+            DELETE FROM {own_rows(table)} t USING gone JOIN held USING(record,copy)
             WHERE t.ctid=held.tid AND t.tableoid=held.place RETURNING gone.n"""
         _all_found(session, table, there, query, given.params)
     _insert(session, table, [row for row in rows if row.after is not None])

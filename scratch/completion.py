@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from scratch.arrays import Given, ident, table_ident
+from scratch.arrays import Given, ident, own_rows
 from scratch.canonical import Spellings, read_spellings
 from scratch.catalog import Catalog, Column, Table
 from scratch.errors import ScratchError
@@ -98,11 +98,11 @@ def _read_rows(session: Session, table: Table, changes: Sequence[RowChange]) -> 
     given = Given([table.by_name[name] for name in locator(table)], keys)
     if table.row_key:
         match = " AND ".join(f"t.{ident(column.name)}={given.value(i)}" for i, column in enumerate(given.columns))
-        source = f"{given.source} JOIN {table_ident(table.name)} t ON {match}"
+        source = f"{given.source} JOIN {own_rows(table)} t ON {match}"
     else:
         record = f"ROW({','.join(f't.{ident(column.name)}' for column in table.stored)})::text"
         wanted = f"SELECT ROW({','.join(given.values())})::text FROM {given.source}"
-        source = f'{table_ident(table.name)} t WHERE {record} COLLATE "C" IN({wanted})'
+        source = f'{own_rows(table)} t WHERE {record} COLLATE "C" IN({wanted})'
     cells = ",".join(f"t.{ident(column.name)}" for column in table.stored)
     names = [column.name for column in table.stored]
     rows = session.execute(f"SELECT {cells} FROM {source}".encode(), given.params)

@@ -631,3 +631,40 @@ CREATE TRIGGER f AFTER UPDATE OF v ON a FOR EACH ROW EXECUTE FUNCTION f();
 UPDATE a SET v=v+10 WHERE v=2;
 UPDATE a SET v=v+10 WHERE v=1;
 DELETE FROM a WHERE v>11;
+
+-- * heirs
+CREATE TABLE base(id int PRIMARY KEY,t text,g int);
+CREATE TABLE child(x int,PRIMARY KEY(id)) INHERITS(base);
+CREATE TABLE grandchild(y int) INHERITS(child);
+ALTER TABLE grandchild REPLICA IDENTITY FULL;
+CREATE TABLE far(id int PRIMARY KEY,b int REFERENCES base,n text);
+INSERT INTO base SELECT g,'b',g%4 FROM generate_series(1,30)g;
+INSERT INTO child SELECT g,'c',g%4,g FROM generate_series(25,60)g;
+INSERT INTO grandchild SELECT g,'d',g%4,g,g FROM generate_series(50,60)g;
+INSERT INTO far SELECT g,g,'n' FROM generate_series(1,12)g;
+-- ->
+UPDATE base SET t='zz' WHERE g=1;
+UPDATE ONLY base SET t='o' WHERE g=2;
+UPDATE far SET n=t FROM ONLY base WHERE b=base.id AND g=2;
+DELETE FROM far WHERE b%4=3;
+BEGIN;
+DELETE FROM ONLY base WHERE g=3;
+DELETE FROM base WHERE g=3 AND id<50;
+COMMIT;
+INSERT INTO child SELECT id+100,t,g,7 FROM ONLY base WHERE g=2;
+UPDATE ONLY child SET id=id+1000 WHERE id<40;
+UPDATE base SET t=t||g WHERE id%5=0;
+DELETE FROM base WHERE id>40;
+INSERT INTO base VALUES(41,'new',1),(50,'new',2);
+
+-- * heirs without keys
+CREATE TABLE base(a int,b text);
+CREATE TABLE child(c int) INHERITS(base);
+ALTER TABLE base REPLICA IDENTITY FULL;
+ALTER TABLE child REPLICA IDENTITY FULL;
+INSERT INTO base SELECT g%3,'x' FROM generate_series(1,9)g;
+INSERT INTO child SELECT g%3,'x',g FROM generate_series(1,9)g;
+-- ->
+DELETE FROM ONLY base WHERE ctid=(SELECT min(ctid) FROM ONLY base);
+UPDATE base SET b='y' WHERE a=1;
+UPDATE ONLY base SET b='z' WHERE a=2;

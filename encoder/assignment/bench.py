@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from emit.render import render
 from emit.term import Prec, Query, Ref, Source, Term, conjoin, op, raw, ref
 from encoder.assignment.model import Expression
-from encoder.frame import State, identifier_sql, table_sql
+from encoder.frame import State, identifier_sql, rows_sql
 from encoder.literals import source_of
 from encoder.selection.model import Path
 from scratch.catalog import Catalog, Column, Table
@@ -190,6 +190,7 @@ def bench(state: State, table: TableName, places: NDArray[np.intp] | None) -> It
     session = state.session
     with session.transaction(force_rollback=True):
         names = frame.table.row_key
+        held = rows_sql(frame.table)
         order = ",".join(identifier_sql(name) for name in names) or ",".join(
             f'{identifier_sql(c.name)}::text COLLATE "C"' for c in frame.table.columns
         )
@@ -197,7 +198,7 @@ def bench(state: State, table: TableName, places: NDArray[np.intp] | None) -> It
         listed = ",".join(str(place) for place in wanted.tolist())
         session.execute(
             f"CREATE TEMP TABLE {_ROWS} AS SELECT w.n::int-1 tersql_n,t.i tersql_id,t.r tersql_rel FROM"
-            f"(SELECT ctid i,tableoid r,row_number()OVER(ORDER BY {order or 'ctid'})-1 f FROM {table_sql(table)})t "
+            f"(SELECT ctid i,tableoid r,row_number()OVER(ORDER BY {order or 'ctid'})-1 f FROM {held})t "
             f"JOIN unnest('{{{listed}}}'::int[])WITH ORDINALITY w(f,n)USING(f)".encode()
         )
         session.execute(_FUNCTION.encode())

@@ -12,7 +12,7 @@ from encoder.assignment.addresses import NETWORKS
 from encoder.assignment.pathtree import path_trees
 from encoder.assignment.problem import INTEGERS, STRINGS, Problem
 from encoder.assignment.relations import Relation
-from encoder.frame import State, identifier_sql, table_sql
+from encoder.frame import State, identifier_sql, rows_sql
 from encoder.selection.model import Path
 from scratch.catalog import Catalog, Column, ForeignKey, Table
 from scratch.session import rows
@@ -185,7 +185,7 @@ def _holders(state: State, column: Column, named: Sequence[str]) -> list[Table]:
                 asked.append(table)
     listed = ",".join(literal(text, "text", context="compare") for text in named)
     counts = [
-        f"(SELECT count(*) FROM {table_sql(table.name)} WHERE {identifier_sql(table.row_key[0])} IN({listed}))"
+        f"(SELECT count(*) FROM {rows_sql(table)} WHERE {identifier_sql(table.row_key[0])} IN({listed}))"
         for table in asked
     ]
     if not counts:

@@ -19,7 +19,7 @@ import numpy as np
 
 from encoder.assignment.addresses import NETWORKS, address
 from encoder.budget import Budget
-from encoder.frame import Floats, Frame, State, identifier_sql, table_sql
+from encoder.frame import Floats, Frame, State, identifier_sql, rows_sql
 from encoder.insertion.model import DriverRows, Indexes
 from encoder.insertion.slots import Slot
 from encoder.insertion.spell import INT, NUMBER, TEXT, class_of, common_ends
@@ -159,7 +159,7 @@ def _holders(state: State, slot: Slot) -> list[tuple[TableName, str]]:
     holds = "EXISTS(SELECT FROM {0} WHERE {1}::text=v.{2})"
     tests = (
         f"SELECT {place} FROM v WHERE "
-        + " AND ".join(holds.format(table_sql(name), identifier_sql(column), side) for side in "ab")
+        + " AND ".join(holds.format(rows_sql(state.catalog[name]), identifier_sql(column), side) for side in "ab")
         for place, (name, column) in enumerate(columns)
     )
     query = "WITH v(a,b)AS(SELECT %s::text,%s::text) " + " UNION ALL ".join(t.replace("%", "%%") for t in tests)

@@ -56,4 +56,6 @@ def _listed(given: list[tuple[Slot, Term | None, bool]]) -> tuple[tuple[str, ...
 def source_of(table: Table, key: object, text: str | None = None) -> Source:
     """`table` as a source under `key`; `text` names another relation with the same columns."""
     columns = tuple(column.name for column in table.columns)
-    return Source(key, table_name(*table.name) if text is None else text, columns)
+    if text is not None:
+        return Source(key, text, columns)
+    return Source(key, table_name(*table.name), columns, only=table.heirs)

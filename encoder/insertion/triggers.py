@@ -8,7 +8,7 @@ from dataclasses import replace
 from psycopg import Error
 
 from emit.literal import literal
-from encoder.frame import State, identifier_sql, table_sql
+from encoder.frame import State, identifier_sql, rows_sql, table_sql
 from encoder.insertion.slots import Slot
 from scratch.catalog import Table
 from scratch.session import rows
@@ -58,5 +58,5 @@ def _clear(state: State, table: Table, row: Mapping[str, Value]) -> None:
     for key in (table.primary_key, *table.unique_keys):
         if key and None not in [row[name] for name in key]:
             same = " AND ".join(f"{identifier_sql(name)}=%s" for name in key)
-            state.session.execute(f"DELETE FROM {table_sql(table.name)} WHERE {same}".encode(), [row[n] for n in key])
+            state.session.execute(f"DELETE FROM {rows_sql(table)} WHERE {same}".encode(), [row[n] for n in key])
     state.session.execute(b"SET LOCAL session_replication_role=origin")

@@ -77,7 +77,7 @@ def _query_texts(query: Query) -> list[str]:
 
 def _source_texts(source: Source) -> list[str]:
     if isinstance(source.text, str):
-        return [source.text]
+        return ["ONLY", source.text] if source.only else [source.text]
     return _texts(source.text.parts) if isinstance(source.text, Term) else ["(", *_query_texts(source.text), ")"]
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
-from emit.literal import table_name
 from emit.term import Query, Ref, Source, SourceKey, Term, conjoin, in_query, op, ref, tuple_of
+from encoder.literals import source_of
 from encoder.selection.booleans import arranged, conjunctions, disjunctions
 from encoder.selection.model import Atom, Path, Selection
 from encoder.selection.paths import foot
@@ -171,7 +171,7 @@ class _Lowering:
 
     def _source(self, path: Path) -> Source:
         table = self.catalog[path[-1].target]
-        return Source(self._key(path), table_name(*table.name), tuple(column.name for column in table.columns))
+        return source_of(table, self._key(path))
 
     # -- nested queries
 

@@ -95,7 +95,7 @@ def _least_part(part: Part | Term) -> int:
 
 def source(table: Table, key: SourceKey) -> Source:
     """`table` as a row source."""
-    return Source(key, table_name(*table.name), tuple(column.name for column in table.columns))
+    return Source(key, table_name(*table.name), tuple(column.name for column in table.columns), only=table.heirs)
 
 
 def columns_of(key: SourceKey, columns: tuple[str, ...]) -> Term:

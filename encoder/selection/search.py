@@ -18,11 +18,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from emit.literal import table_name
 from emit.render import render
-from emit.term import Delete, Source, disjoin
+from emit.term import Delete, disjoin
 from encoder.budget import Budget
 from encoder.frame import Frame, State
+from encoder.literals import source_of
 from encoder.selection.atoms import all_features, atoms, seed_masks
 from encoder.selection.booleans import arranged
 from encoder.selection.clauses import clauses
@@ -391,8 +391,7 @@ def _best(problem: Covers, first: CoverSolution | None) -> list[CoverSolution]:
 def measure_selection(state: State, table: TableName, terms: _Terms) -> int:
     """The bytes of the shortest WHERE, with what its joins cost, in a statement on the table alone."""
     catalog = state.catalog
-    columns = tuple(column.name for column in catalog[table].columns)
-    target = Source((), table_name(*table), columns)
+    target = source_of(catalog[table])
     empty = len(render(Delete(target)).encode())
     sizes = [
         len(render(Delete(target, way.sources, way.where)).encode()) - empty
