@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from psycopg import Error
+from psycopg.errors import NumericValueOutOfRange
 
 from scratch.arrays import Given
 from scratch.catalog import Catalog, Column
@@ -18,20 +19,30 @@ from scratch.session import Session
 from stream.model import RowChange, Value
 
 _ANY_TEXT = re.compile(r"", re.DOTALL)
-_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z")
-# Types whose canonical text can be told by looking at it.
+# Days that every year has.
+_DAY = (
+    r"(?!0000)[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
+    r"|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+)
+
+
+def _integer(digits: int) -> re.Pattern[str]:
+    return re.compile(rf"(?:0|-?[1-9][0-9]{{0,{digits - 1}}})\Z")
+
+
+# Types whose canonical text can be told by looking at it, as long as it is surely in their range.
 _PLAIN = {
     "text": _ANY_TEXT,
     "character varying": _ANY_TEXT,
     "json": _ANY_TEXT,
-    "smallint": _INTEGER,
-    "integer": _INTEGER,
-    "bigint": _INTEGER,
+    "smallint": _integer(4),
+    "integer": _integer(9),
+    "bigint": _integer(18),
     "boolean": re.compile(r"[tf]\Z"),
     "uuid": re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"),
-    "date": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z"),
+    "date": re.compile(_DAY + r"\Z"),
     "timestamp with time zone": re.compile(
-        r"[0-9]{4}-[0-9]{2}-[0-9]{2} (?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{0,5}[1-9])?\+00\Z"
+        _DAY + r" (?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{0,5}[1-9])?\+00\Z"
     ),
 }
 
@@ -76,7 +87,8 @@ def _spell(session: Session, values: Mapping[str, tuple[int, Column]]) -> dict[s
     except Error as error:
         if len(values) == 1:
             ((value, (line, _)),) = values.items()
-            raise ScratchError(f"line {line}: {value[:80]!r} is no {column.type} (column {column.name})") from error
+            what = "is out of range for" if isinstance(error, NumericValueOutOfRange) else "is no"
+            raise ScratchError(f"line {line}: {value[:80]!r} {what} {column.type} (column {column.name})") from error
         return _spell_halves(session, values)
     return {value: text or "" for value, (text,) in zip(values, printed, strict=True)}
 

@@ -319,6 +319,15 @@ def test_null_that_stands_for_nan(session: Session, catalog: Catalog) -> None:
         (insert("plein", {"id": "9"}, 4), "line 4: the database has no table public.plein"),
         (insert("spot", {"id": "9"}, 4), "line 4: the insert into public.spot lacks column place"),
         (insert("spot", {"id": "nine", "place": "1"}, 4), "line 4: 'nine' is no integer .column id"),
+        (
+            insert("spot", {"id": "9", "place": "-2147483649"}, 4),
+            "line 4: '-2147483649' is out of range for integer .column place",
+        ),
+        (
+            update("plain", {"id": "1"}, {"at": "2023-02-29 00:00:00+00"}, 4),
+            "line 4: '2023-02-29 00:00:00.00' is no timestamp with time zone .column at",
+        ),
+        (update("spot", {"id": "9999999999"}, {"place": "1"}, 4), "line 4: '9999999999' is out of range for integer"),
         (insert("spot", {"id": "1", "place": "1"}, 4), r"line 4: .* key \('1'\) already"),
         (update("spot", {"id": "1"}, {"id": "1", "place": None, "x": "1"}, 4), "line 4: .* no column x"),
     ],
