@@ -16,6 +16,7 @@ import psycopg
 from psycopg import sql
 
 from scratch.errors import ScratchError
+from scratch.locales import Locale
 from scratch.server import binaries
 from scratch.session import connect
 
@@ -28,11 +29,24 @@ def with_database(dsn: str, database: str) -> str:
     return psycopg.conninfo.make_conninfo(dsn, dbname=database)
 
 
-def create_database(admin_dsn: str, name: str, template: str = "template0") -> None:
+def create_database(admin_dsn: str, name: str, template: str = "template0", locale: Locale | None = None) -> None:
+    """A copy of `template`, of the server's own `locale` or of another.
+
+    Raises ScratchError where the server does not have that.
+    """
+    command = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
     with connect(admin_dsn) as session:
-        session.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
-        )
+        try:
+            session.execute(command if locale is None else sql.SQL(" ").join((command, *locale.options())))
+        except psycopg.OperationalError:
+            raise
+        except psycopg.DatabaseError as error:
+            if locale is None:
+                raise
+            raise ScratchError(
+                f"the scratch server cannot make a database with the source's {locale}: "
+                f"{error.diag.message_primary} (--scratch DSN names a server to use that can)"
+            ) from error
 
 
 def drop_database(admin_dsn: str, name: str) -> None:

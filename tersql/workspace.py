@@ -11,6 +11,7 @@ from pathlib import Path
 from replay.role import Role, drop_role, fresh_role, make_role
 from scratch.database import create_database, drop_database, dump_source, restore, with_database
 from scratch.layout import rewrite_all
+from scratch.locales import read_locale
 from scratch.server import Server
 from scratch.session import connect
 from tersql.temporary import temporary_folder
@@ -42,22 +43,23 @@ class Workspace:
 def workspace(origin: Origin, scratch: str | None = None) -> Iterator[Workspace]:
     """A template restored from `origin` on an embedded server, or on the server behind `scratch`.
 
-    Everything that it made is gone at the end.  Raises ScratchError.
+    It has the encoding and locale of a live database; a dump, which does not tell them, gets the server's.
+    Everything that was made is gone at the end.  Raises ScratchError.
     """
     with contextlib.ExitStack() as stack:
         admin_dsn = scratch or stack.enter_context(Server.start()).dsn()
         template = f"tersql_template_{secrets.token_hex(4)}"
+        dump, locale = origin.dump, None
+        if origin.database is not None:
+            dump = stack.enter_context(temporary_folder()) / "source.sql"
+            dump_source(origin.database, dump)
+            locale = read_locale(origin.database)
+        assert dump is not None
         role = fresh_role()
         stack.callback(_drop_role, admin_dsn, role)
-        create_database(admin_dsn, template)
+        create_database(admin_dsn, template, locale=locale)
         stack.callback(drop_database, admin_dsn, template)
-        if origin.dump is not None:
-            restore(with_database(admin_dsn, template), origin.dump)
-        else:
-            assert origin.database is not None
-            folder = stack.enter_context(temporary_folder())
-            dump_source(origin.database, folder / "source.sql")
-            restore(with_database(admin_dsn, template), folder / "source.sql")
+        restore(with_database(admin_dsn, template), dump)
         with connect(with_database(admin_dsn, template)) as session:
             rewrite_all(session)
             make_role(session, role)
