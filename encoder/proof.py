@@ -63,7 +63,16 @@ def prove(
     found = _proved(context, owed, target, texts, trees, kind)
     if hopeful is None or (found is not None and found.size <= hopeful.size):
         return found
-    return replace(hopeful, tree=trees[hopeful.statements[0]], steadier=found)
+    return _backed(_doubted(context, owed, replace(hopeful, tree=trees[hopeful.statements[0]])), found)
+
+
+def _backed(hopeful: Candidate, found: Candidate | None) -> Candidate:
+    """`hopeful` with what was `found` beside it behind it, and what it has behind it already if that is steadier."""
+    if found is None:
+        return hopeful
+    if found.kind.endswith("+repair"):  # of numbers as rows lie here
+        found = replace(found, shaky=True, steadier=hopeful.steadier)
+    return replace(hopeful, steadier=found)
 
 
 def _hopeful(

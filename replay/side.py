@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import psycopg
@@ -56,6 +56,11 @@ class Side:
             self._positions = self._sequences.positions()
         self.undo()
         return reason
+
+    def vacuum(self, names: Iterable[TableName]) -> None:
+        """Free the room of rows that nobody sees, as autovacuum may at any time: rows to come lie elsewhere then."""
+        for name in sorted(names):
+            self.observer.execute(sql.SQL("VACUUM {}").format(sql.Identifier(name.schema, name.name)))
 
     def undo(self) -> None:
         """Back to the state before the try, if one is open."""

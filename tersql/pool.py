@@ -35,7 +35,7 @@ _ATTEMPTS = 3
 # A server that lost a backend restarts by itself within moments.
 _PATIENCE = 5.0
 # How many times its share of the time that is left, by the work that it is worth, a transaction may take.
-_FAIR = 5.0
+_FAIR = 1.5
 # Resident memory of all workers together, in bytes; what one may have at least.
 _MEMORY = 1_700 << 20
 _LEAST_MEMORY = 400 << 20

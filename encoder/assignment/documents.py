@@ -158,7 +158,8 @@ def _values(
             yield _Made(built, True)
     else:
         fields = [] if own is None else _fields(problem, old, own)
-        yield from (_Made(term, False) for term in _computed(problem.with_inputs(fields), values))
+        seen = problem.with_inputs(fields) if fields else problem
+        yield from (_Made(term, False) for term in _computed(seen, values))
 
 
 def _fields(problem: Problem, old: Sequence[dict[str, Any]], own: Term) -> list[Input]:
@@ -196,9 +197,14 @@ def _computed(problem: Problem, values: Sequence[Any]) -> Iterator[Term]:
         return
     texts = tuple(None if value is None else value if isinstance(value, str) else _as_text(value) for value in values)
     column = Column("", base, base, _KINDS[base], False, None, False, "", None)
-    inner = problem.aiming(column, texts)
-    terms = [term for family in _FAMILIES[base] for term in islice(family(inner), _PER_FAMILY)]
-    yield from sorted(dict.fromkeys(terms), key=problem.cost)
+
+    def terms() -> list[Term]:
+        inner = problem.aiming(column, texts)
+        found = [term for family in _FAMILIES[base] for term in islice(family(inner), _PER_FAMILY)]
+        return sorted(dict.fromkeys(found), key=problem.cost)
+
+    # The same field is asked for once for every document that a row reaches.
+    yield from problem.remember((base, texts), terms)
 
 
 def _as_text(value: Any) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property, lru_cache
 from typing import TypeAlias
@@ -118,6 +118,13 @@ class Problem:
     hard: tuple[int, ...] = ()
     light: bool = False
     extra: tuple[Input, ...] = ()
+    _found: dict[Hashable, list[Term]] = field(default_factory=dict, init=False, repr=False)
+
+    def remember(self, key: Hashable, make: Callable[[], list[Term]]) -> list[Term]:
+        """What `make` found on these inputs for `key` when it was first asked."""
+        if key not in self._found:
+            self._found[key] = make()
+        return self._found[key]
 
     def with_inputs(self, items: Iterable[Input]) -> Problem:
         """The same problem with more things that every row has."""
