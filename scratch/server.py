@@ -50,12 +50,18 @@ _SETTINGS = {
     "log_min_messages": "fatal",
 }
 
-# stdin is a pipe that only the owner holds: its end of file is the owner's end.
-_WATCHDOG = (
-    'read -r _; kill -QUIT "$1" 2>/dev/null; n=0; '
-    'while kill -0 "$1" 2>/dev/null && [ $n -lt 100 ]; do sleep 0.05; n=$((n+1)); done; '
-    'rm -rf "$2"'
-)
+# stdin is a pipe that only the owner holds: its end of file is the owner's end.  It guards the folder from its first
+# moment; an initdb that the owner leaves behind writes on for a moment.
+_WATCHDOG = """
+while read -r _; do :; done
+n=0
+while [ -e "$1" ] && [ $n -lt 200 ]; do
+    n=$((n+1))
+    if read -r pid <"$1/data/postmaster.pid" && kill -QUIT "$pid" && [ $n -lt 100 ]; then sleep 0.05
+    else rm -rf "$1"; [ ! -e "$1" ] || sleep 0.05
+    fi
+done
+"""
 
 
 def binaries() -> Path:
@@ -126,22 +132,23 @@ class Server:
         # Sockets have a path limit of about 100 bytes, so not under a deep TMPDIR.
         base = None if len(tempfile.gettempdir()) < 60 else "/tmp"
         folder = Path(tempfile.mkdtemp(prefix="tersql-", dir=base))
+        watchdog = subprocess.Popen(
+            ["/bin/sh", "-c", _WATCHDOG, "tersql-watchdog", str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         try:
             account.own(folder)
             bin_dir = _private_copy(binaries(), folder, account)
             data = folder / "data"
             _initdb(bin_dir, data, account)
             process = _postgres(bin_dir, data, folder, account)
-            watchdog = subprocess.Popen(
-                ["/bin/sh", "-c", _WATCHDOG, "tersql-watchdog", str(process.pid), str(folder)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
             server = cls(folder, process, watchdog)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
+            watchdog.communicate()
             raise
         try:
             server._wait_until_ready()
