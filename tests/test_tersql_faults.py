@@ -95,7 +95,8 @@ def test_whatever_is_killed_the_script_is_whole_or_absent(rig: Rig) -> None:
         if code == 0:
             assert found == script, what
         else:
-            assert found is None, what
+            # Killed between the last byte of the script and its end, the run has written all of it.
+            assert found is None or (kind == "main" and found == script), what
             assert code == (-signal.SIGKILL if kind == "main" else 1), what
             assert kind == "main" or (said.startswith("tersql: ") and said.count("\n") == 1), what
         assert rig.here.left() == [], what
