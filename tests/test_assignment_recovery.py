@@ -127,6 +127,8 @@ PLANTED: list[tuple[str, str, str, str]] = [
     ("text", "label", "md5(title)", ""),
     ("text", "label", "left(md5(title||id),16)", ""),
     ("text", "label", "right(md5(title),12)", ""),
+    ("text", "label", "'item.'||left(md5(id||''),8)||'.x'", ""),
+    ("text", "label", "'52'||left(md5(name||title),10)", JOIN),
     ("text", "label", "title||coalesce(note,'')", ""),
     ("text", "label", "meta->>'color'", ""),
     ("text", "label", "initcap(meta->>'color')||' '||title", ""),

@@ -182,6 +182,11 @@ PLANTED = [
     "WHERE city_id=5",
     "INSERT INTO card(serial,person_id)SELECT('02a000'||lpad(to_hex(id),6,'0'))::macaddr,id FROM person "
     "WHERE city_id=5 ORDER BY 2",
+    "INSERT INTO card(serial,person_id)SELECT('52'||left(md5(c.name||p.name),10))::macaddr,p.id FROM person p,city c "
+    "WHERE c.id=city_id AND city_id<9 ORDER BY 2",
+    # A hash of what another column gets.
+    "INSERT INTO coupon SELECT md5('p.'||left(md5(id||''),8)||'.x')::uuid,'p.'||left(md5(id||''),8)||'.x',id "
+    "FROM person WHERE city_id=5",
     # What a trigger fills, texts that count.
     "INSERT INTO leaf(name,origin_id)SELECT'Twig '||n,n+3 FROM generate_series(1,9)n",
     "INSERT INTO leaf(name,place,origin_id)SELECT name||'+','0001'||"

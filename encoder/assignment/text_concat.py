@@ -72,12 +72,12 @@ def _moves(
             yield piece, tuple(following), piece.cost + 2
     if after_constant:
         return
-    common = _common_prefix([text[place : place + _MAX_CONSTANT] for text, place in zip(wanted, state, strict=True)])
+    common = common_prefix([text[place : place + _MAX_CONSTANT] for text, place in zip(wanted, state, strict=True)])
     for length in range(1, len(common) + 1):
         yield Constant(common[:length]), tuple(place + length for place in state), length + 4
 
 
-def _common_prefix(texts: Sequence[str]) -> str:
+def common_prefix(texts: Sequence[str]) -> str:
     least, most = min(texts), max(texts)
     length = next((i for i, (a, b) in enumerate(zip(least, most, strict=False)) if a != b), min(len(least), len(most)))
     return least[:length]

@@ -50,10 +50,10 @@ def hashed(base: Sequence[Value], kind: str, slot: Slot, words: Sequence[str]) -
     return None
 
 
-def hash_term(argument: Term, before: str, behind: str, slot: Slot) -> Term:
+def hash_term(argument: Term, before: str, behind: str, slot: Slot, is_text: bool = False) -> Term:
     """md5(before||argument||behind)"""
     text = op(raw(quote(before)), "||", argument) if before else argument
-    if behind or not before:
+    if behind or not (before or is_text):
         text = op(text, "||", raw(quote(behind)))
     made = call("md5", text)
     return cast(made, "uuid") if slot.column.base == "uuid" else made

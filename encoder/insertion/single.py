@@ -17,6 +17,7 @@ from encoder.insertion.layout import layouts
 from encoder.insertion.missing import missing_atoms
 from encoder.insertion.model import UNORDERED, Proposal
 from encoder.insertion.order import Order, orders
+from encoder.insertion.repeats import Repeated, repeated_of
 from encoder.insertion.slots import Slot
 from encoder.insertion.task import CELLS, From, Task, order_by, row_number, sort_keys
 from encoder.selection.model import Labels, Mask, Path, Selection
@@ -80,6 +81,7 @@ def _express(task: Task, link: Link) -> tuple[dict[str, Term], frozenset[Path], 
     counting: dict[str, Counted] = {}
     terms = task.constants() if task.count > 1 else {}
     paths: frozenset[Path] = frozenset()
+    repeating: list[Repeated] = []
     for slot in task.doubtful:
         if not slot.explicit or slot.default:
             terms |= _plain(task, slot)
@@ -88,6 +90,9 @@ def _express(task: Task, link: Link) -> tuple[dict[str, Term], frozenset[Path], 
             terms[slot.name] = _constant(task, link, slot)
             continue
         if slot.sequence is not None and slot.in_step:
+            continue
+        if (repeated := repeated_of(task, slot)) is not None:
+            repeating.append(repeated)
             continue
         number = slot in task.numbered and (slot.counts or slot.drawn is not None)
         counts = counted(slot) if slot not in task.numbered else None
@@ -104,7 +109,7 @@ def _express(task: Task, link: Link) -> tuple[dict[str, Term], frozenset[Path], 
             continue
         terms[slot.name] = expression.term
         paths |= expression.paths
-    return terms, paths, counting
+    return (terms, paths, counting) if all(repeated.fill(terms) for repeated in repeating) else None
 
 
 def _plain(task: Task, slot: Slot) -> dict[str, Term]:
