@@ -148,6 +148,8 @@ PLANTED: list[tuple[str, str, str, str]] = [
     ("time", "due", "interval'1mon'+due", ""),
     ("time", "made", "date_trunc('d',made)", ""),
     ("time", "made", "date_trunc('mon',made)", ""),
+    ("time", "made", "date_bin('15m',made,'2000-1-1z')", ""),
+    ("time", "ends", "date_bin('2h',made+'2h','2000-1-1z')", ""),
     ("time", "due", "due+qty", ""),
     ("time", "ends", "made+interval'1d'*qty", ""),
     ("time", "ends", "greatest(made,ends)", ""),

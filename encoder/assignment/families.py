@@ -63,6 +63,7 @@ FAMILIES: Tiers = (
             cases.indexed,
             numeric.pairs,
             times.scaled_shifts,
+            times.binned,
         ),
     ),
     (40, (children.existence, children.picked, text.concatenated)),

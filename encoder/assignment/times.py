@@ -144,6 +144,53 @@ def _truncated(item: Input) -> Iterator[tuple[Term, str, Floats]]:
             yield call("date_trunc", quoted(unit), item.term), base, line(function)
 
 
+# Lengths that times are cut to multiples of, in seconds.
+_BINS = tuple(
+    unit * count
+    for unit, counts in (
+        (1, (5, 10, 15, 20, 30)),
+        (60, (1, 2, 3, 5, 6, 10, 12, 15, 20, 30)),
+        (3600, (1, 2, 3, 4, 6, 8, 12)),
+        (86400, (1, 2, 3, 4, 5, 7, 10, 14, 15, 28, 30)),
+    )
+    for count in counts
+)
+# Round dates that the multiples are counted from, and how many days these are after 2000-01-01: that, and a Monday.
+_ORIGINS = (("2000-1-1", 0), ("2000-1-3", 2))
+
+
+def binned(problem: Problem) -> Iterator[Term]:
+    """Times cut to multiples of a number of minutes, hours or days, down, up or to the nearest."""
+    if problem.base not in TIMES - {"date"}:
+        return
+    for item in problem.inputs:
+        if item.base == problem.base and _same_nulls(problem, item):
+            yield from _binned(problem, item)
+
+
+def _binned(problem: Problem, item: Input) -> Iterator[Term]:
+    known = ~np.isnan(problem.numbers)
+    wanted = problem.numbers[known]
+    shift = wanted - item.numbers[known]
+    low, high = shift.min(), shift.max()
+    for origin, days in _ORIGINS:
+        for seconds in _BINS:
+            length = seconds * 1_000_000
+            same = days and days * _DAY % length == 0
+            if same or high - low >= length or ((wanted - days * _DAY) % length).any():
+                continue
+            for forward in (0, length, length // 2):
+                if -length + forward < low and high <= forward:
+                    yield from _bin(problem, item, length, forward, origin)
+
+
+def _bin(problem: Problem, item: Input, length: int, forward: int, origin: str) -> Iterator[Term]:
+    moved = _moved(item.term, item.base, True, _spelled(forward)[0]) if forward else item.term
+    # Without a zone the origin is midnight in the session's, which is what the multiples may be counted from as well.
+    for zone in ("", "z") if problem.base == "timestamp with time zone" and problem.timezone != "UTC" else ("",):
+        yield call("date_bin", _interval(_spelled(length)[0], False), moved, quoted(origin + zone))
+
+
 def scaled_shifts(problem: Problem) -> Iterator[Term]:
     """A time plus a number of units that another column tells."""
     if problem.base not in TIMES:

@@ -42,6 +42,9 @@ _NAMED = 60
 # Characters of a constant before or behind what a text was made of.
 _AFFIX = 20
 _WORD = re.compile(r"\w+")
+# Texts that spell keys: how many different ones at least, and how many are asked for.
+_NUMBER = re.compile(r"0|[1-9]\d{0,8}")
+_LEAST_SPELLED, _SPELLED = 4, 12
 _CELLS = 1000  # for one unit of the budget
 
 
@@ -85,7 +88,7 @@ def links(
         for link in finder.matched(rows) if rows is not None else ():
             found[link.table.name, place, link.rows.tobytes()] = link
         for slot in slots:
-            for name, column in _pairs(state, target, slot, table):
+            for name, column in (*_pairs(state, target, slot, table), *(finder.spelled(slot) if rows is None else ())):
                 told = finder.link(state.catalog[name], slot, column, rows)
                 if told is None:
                     continue
@@ -167,9 +170,35 @@ def _holders(state: State, slot: Slot) -> list[tuple[TableName, str]]:
     return [columns[int(place or 0)] for (place,) in found]
 
 
+def _key_holders(state: State, slot: Slot) -> list[tuple[TableName, str]]:
+    """Keys and foreign keys of one number that hold what a text spells: generic references name rows of any table."""
+    spelled = dict.fromkeys(value or "" for value in slot.values)
+    if slot.column.kind != "S" or len(spelled) < _LEAST_SPELLED or not all(map(_NUMBER.fullmatch, spelled)):
+        return []
+    some = [*spelled][:: 1 + len(spelled) // _SPELLED]
+    columns = [
+        (name, column.name)
+        for name in state.catalog
+        for column in state.catalog[name].columns
+        if class_of(column) == INT and _is_key(state.catalog[name], column)
+    ]
+    tests = (
+        f"SELECT {place} WHERE {len(some)}=(SELECT count(DISTINCT {identifier_sql(column)})"
+        f"FROM {rows_sql(state.catalog[name])} WHERE {identifier_sql(column)} IN({','.join(some)}))"
+        for place, (name, column) in enumerate(columns)
+    )
+    found = database.rows(state.session, " UNION ALL ".join(tests)) if columns else []
+    return [columns[int(place or 0)] for (place,) in found]
+
+
+def _is_key(table: Table, column: Column) -> bool:
+    return table.primary_key == (column.name,) or any(key.columns == (column.name,) for key in table.foreign_keys)
+
+
 class _Finder:
     def __init__(self, state: State, target: Table, slots: Sequence[Slot], budget: Budget) -> None:
         self.state = state
+        self._spelled: dict[str, list[tuple[TableName, str]]] = {}
         self.target = target
         self.slots = [slot for slot in slots if slot.explicit]
         self.budget = budget
@@ -197,6 +226,16 @@ class _Finder:
             said = [text for text in texts if text]
             found.update(said, ("_".join(pair) for pair in permutations(said, 2)))
         return found
+
+    def spelled(self, slot: Slot) -> list[tuple[TableName, str]]:
+        """See _key_holders."""
+        if slot.name not in self._spelled:
+            self._spelled[slot.name] = _key_holders(self.state, slot)
+        return self._spelled[slot.name]
+
+    def _namesakes(self, slot: Slot, table: Table) -> list[str]:
+        """Columns of `table` that may well hold the same as `slot`."""
+        return [*namesakes(self.target, slot, table), *(name for at, name in self.spelled(slot) if at == table.name)]
 
     def _options(self, table: Table, slot: Slot, column: str) -> list[list[int]] | None:
         """For every inserted row those of `table` that hold its value; None where one has none."""
@@ -364,7 +403,7 @@ class _Finder:
                 (slot.values, frame.texts(name), _likeness if slot.column.kind == "S" else _same)
                 for slot in self.slots
                 if slot.constant is constant and slot.sequence is None
-                for name in namesakes(self.target, slot, table)
+                for name in self._namesakes(slot, table)
             ]
             options = [_best(rows, place, votes) for place, rows in enumerate(options)]
             if all(len(rows) == 1 for rows in options):
@@ -390,7 +429,8 @@ class _Finder:
         found: dict[str, str] = {}
         places = rows.tolist()
         for slot in self.slots:
-            names = [column.name for column in table.columns if compatible(column, slot.column)]
+            names = [c.name for c in table.columns if compatible(c, slot.column)]
+            names += [name for at, name in self.spelled(slot) if at == table.name]
             for name in sorted(names, key=lambda name: (name != slot.name, len(name), name)):
                 texts = frame.texts(name)
                 if all(texts[row] == value for row, value in zip(places, slot.values, strict=True)):
