@@ -47,6 +47,13 @@ INSERT INTO rate SELECT i*4+z, i, z, 10+i*i*z%97 FROM generate_series(1,60) i, g
 INSERT INTO special SELECT i, i%5 FROM generate_series(1,60) i;
 INSERT INTO remark SELECT i, 1+i*i%60, (ARRAY['oak','elm','ash','fir','yew'])[1+i*7%5]||i%4
   FROM generate_series(1,150) i;
+CREATE TABLE spot(id int PRIMARY KEY, code text NOT NULL);
+CREATE TABLE wire(id int PRIMARY KEY, label text);
+CREATE TABLE wire_end(id int PRIMARY KEY, wire_id int NOT NULL REFERENCES wire(id), side text NOT NULL,
+  spot_id int NOT NULL REFERENCES spot(id));
+INSERT INTO spot SELECT i, CASE WHEN i=4 THEN''ELSE upper(substr(md5(i||''),1,5))END FROM generate_series(1,30) i;
+INSERT INTO wire SELECT i, NULL FROM generate_series(1,70) i;
+INSERT INTO wire_end SELECT i*2+j, i, chr(65+j), 1+(i*i*7+j*11)%30 FROM generate_series(1,70) i, generate_series(0,1) j;
 CREATE TABLE net(id int PRIMARY KEY, block cidr NOT NULL, first inet NOT NULL, size int NOT NULL, inner_count int);
 INSERT INTO area SELECT i, '0001'||CASE WHEN i>1 THEN to_char(1+i%4,'FM0000')ELSE''END
   ||CASE WHEN i>5 THEN to_char(i,'FM0000')ELSE''END, 'Area '||i*37%101, NULL FROM generate_series(1,60) i;
@@ -72,10 +79,14 @@ PLANTED = [
     # A text made with the other end's name.
     ("port", "label", "'to '||(SELECT name FROM port o,device d WHERE o.cable_id=port.cable_id AND o.side<>port.side "
      "AND d.id=o.device_id)", "cable_id NOTNULL"),
+    # What the one end that a condition leaves refers to, which may be empty.
+    ("wire", "label", "(SELECT code||'-'||to_char(wire_id,'FM000')FROM wire_end,spot s WHERE wire_id=wire.id "
+     "AND s.id=spot_id AND side='A')", "true"),
     # Related by a column that is no foreign key, as text.
     ("device", "seen", "(SELECT max(at)FROM log WHERE object_id=device.id||'')", "id<30"),
     ("log", "label", "(SELECT name FROM device WHERE id||''=object_id)", "true"),
     ("log", "label", "(SELECT name||' seen'FROM device WHERE id||''=object_id)", "true"),
+    ("log", "label", "(SELECT upper(replace(name,'-',' '))||' seen'FROM device WHERE id||''=object_id)", "true"),
     # Alike in two references, and arithmetic with what is there.
     ("port", "rank", "(SELECT price FROM quote q WHERE q.device_id=port.device_id AND q.cable_id=port.cable_id)",
      "EXISTS(SELECT FROM quote q WHERE q.device_id=port.device_id AND q.cable_id=port.cable_id)"),

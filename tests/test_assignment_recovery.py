@@ -124,6 +124,7 @@ PLANTED: list[tuple[str, str, str, str]] = [
     ("text", "label", "to_char(made,'\"INV\"/YYYY/MM/')||id", ""),
     ("text", "label", "to_char(due,'DD.MM.YYYY')", ""),
     ("text", "label", "'item-'||to_char(id,'FM0000')", ""),
+    ("text", "label", "lower(name||'-'||replace(title,' ','-'))||'.example'", JOIN),
     ("text", "label", "md5(title)", ""),
     ("text", "label", "left(md5(title||id),16)", ""),
     ("text", "label", "right(md5(title),12)", ""),

@@ -3,8 +3,10 @@ related rows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 
 import numpy as np
@@ -31,6 +33,7 @@ _MAX_SCALED, _ROUNDINGS, _LEAST_SCALED = 12, 3, 4
 _NUMBERS = INTEGERS | {"numeric"}
 # Characters of a value that is part of a text.
 _LEAST_PIECE = 2
+_PUNCTUATION = re.compile(r"[\W_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ def reached(problem: Problem) -> Iterator[Term]:
     pieces: list[Input] = []
     for relation in (*near_relations(problem), *far_relations(problem)):
         members = [member for member in relation.every_member if _promising(problem, relation, member)]
-        for way in islice(_ways(problem, relation), _MAX_WAYS) if members else ():
+        ways = (way for way in _ways(problem, relation) if _covers(problem, way)) if members else ()
+        for way in islice(ways, _MAX_WAYS):
             for member in members:
                 item = _input(problem, relation, way, member)
                 if item is None:
@@ -59,6 +63,11 @@ def reached(problem: Problem) -> Iterator[Term]:
                 elif problem.base in STRINGS and _inside(problem, item):
                     pieces.append(item)
     yield from _concatenated(problem, pieces)
+
+
+def _covers(problem: Problem, way: _Way) -> bool:
+    """Whether every row with a value has a related row left that may give it."""
+    return all(place >= 0 or new is None for place, new in zip(way.places, problem.new, strict=True))
 
 
 def combined(problem: Problem) -> Iterator[Term]:
@@ -147,13 +156,17 @@ def _promising(problem: Problem, relation: Relation, member: Member) -> bool:
             if new is not None:
                 return False
             continue
+        # An empty text stands in every other, which says nothing.
+        empty = False
         for place in group:
             value = member.value(place)
-            if value and (value == new or times or (inside and len(value) >= _LEAST_PIECE and value in new)):
+            empty |= inside and value == ""
+            if value and (value == new or times or (inside and len(value) >= _LEAST_PIECE and _stands(value, new))):
                 seen.add(value)
                 break
         else:
-            return False
+            if not empty:
+                return False
     return len(seen) > 1
 
 
@@ -163,9 +176,19 @@ def _same_kind(a: str, b: str) -> bool:
 
 def _inside(problem: Problem, item: Input) -> bool:
     return any(item.texts) and all(
-        value is not None and new is not None and value in new
+        value is not None and new is not None and _stands(value, new)
         for value, new in zip(item.texts, problem.new, strict=True)
     )
+
+
+def _stands(value: str, new: str) -> bool:
+    """Whether a text stands in another but for case and punctuation."""
+    return value in new or _plain(value) in _plain(new)
+
+
+@lru_cache(maxsize=50_000)
+def _plain(text: str) -> str:
+    return _PUNCTUATION.sub("-", text.lower())
 
 
 def _input(problem: Problem, relation: Relation, way: _Way, member: Member) -> Input | None:

@@ -31,7 +31,10 @@ _MAX_EDITED = 5
 _MAX_COMPARED = 200
 _MAX_REPLACED = 40
 _MAX_RECUT = 30
-_SEPARATORS = ((" ", "-"), ("-", " "), ("_", " "), (" ", "_"), (" ", ""), ("-", ""), ("_", "-"), ("-", "_"))
+_SEPARATORS = (
+    (" ", "-"), ("-", " "), ("_", " "), (" ", "_"), (" ", ""), ("-", ""), ("_", "-"), ("-", "_"),
+    ("/", "-"), (".", "-"),
+)  # fmt: skip
 
 
 def _examples(problem: Problem) -> list[int]:
@@ -262,10 +265,13 @@ def _made_of(base: Piece, wanted: tuple[str, ...]) -> Iterator[Piece]:
     """`base` and what one or two functions make of it that stands in the first wanted text."""
     yield base
     head = base.values[0]
-    if head is None or None in base.values or any(isinstance(part, Query) for part in base.build().parts):
+    if head is None or None in base.values:
         return
     values = [value or "" for value in base.values]
-    for step in (*WHOLE, *cuts(base.values, wanted), *(replacing(*pair) for pair in _SEPARATORS)):
+    # Cuts of what a query gives are seldom, and many.
+    nested = any(isinstance(part, Query) for part in base.build().parts)
+    cut = () if nested else cuts(base.values, wanted)
+    for step in (*WHOLE, *cut, *(replacing(*pair) for pair in _SEPARATORS)):
         # The first text is made alone: few steps fit it, and fewer all of them.
         made = step.apply(head)
         if made is None:
@@ -355,6 +361,20 @@ def _spelled(steps: tuple[Step, ...]) -> Iterator[Term]:
         yield term
         if len(line) == 1 and term.prec < Prec.ATOM:
             yield cast(term, "text")
+        if sum(piece.parts[0] == "lower" for piece in line) > 1:
+            yield _lower_once(line)
+
+
+def _lower_once(line: Sequence[Term]) -> Term:
+    """The pieces put together, lower called once over all but the constants behind the last that needs it."""
+    last = max(place for place, piece in enumerate(line) if piece.parts[0] == "lower")
+    term = _without_lower(line[0])
+    for piece in line[1 : last + 1]:
+        term = op(term, "||", _without_lower(piece))
+    term = call("lower", term)
+    for piece in line[last + 1 :]:
+        term = op(term, "||", piece)
+    return term
 
 
 def _merge_formats(terms: Sequence[Term], constant: Sequence[bool]) -> list[Term]:

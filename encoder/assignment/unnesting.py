@@ -74,11 +74,28 @@ def _flattened(update: Update) -> Update | None:
     values = {query: query.select[0] for query in queries}
     sets = tuple((columns, _replaced(term, values)) for columns, term in update.sets)
     sources = dict.fromkeys([*update.sources, *(source for query in queries for source in query.sources)])
-    conditions = [query.where for query in queries if query.where is not None]
+    # Two queries may join the same row.
+    conditions = [part for query in queries if query.where is not None for part in _conjuncts(query.where)]
     where = conjoin([*dict.fromkeys(conditions), *([update.where] if update.where is not None else [])])
     if len({source.key for source in sources}) < len(sources):
         return None
     return replace(update, sets=sets, sources=tuple(sources), where=where)
+
+
+def _conjuncts(term: Term) -> Iterator[Term]:
+    """The conditions that AND joins, where it is nothing else that it does."""
+    if term.prec < Prec.AND or "BETWEEN" in term.parts:
+        yield term
+        return
+    depth, parts = 0, list[Part]()
+    for part in term.parts:
+        depth += (part == "(") - (part == ")")
+        if part == "AND" and not depth:
+            yield Term(tuple(parts), Prec.AND)
+            parts = []
+        else:
+            parts.append(part)
+    yield Term(tuple(parts), Prec.AND)
 
 
 def _aggregates(term: Term) -> bool:
