@@ -123,6 +123,7 @@ PLANTED = [
     # Hashes as uuids and of the fields of documents, numbers behind letters, search vectors.
     ("thing", "mark", "md5(id::text)::uuid", "id<60"),
     ("thing", "doc", "doc||jsonb_build_object('mail',md5(doc->>'mail'))", "id<60"),
+    ("thing", "doc", "doc||jsonb_build_object('mail',md5(upper(doc->>'mail'))||'@anon.example')", "id<60"),
     ("thing", "doc", "doc-'code'||jsonb_build_object('no',substr(doc->>'code',4)::int)", "id<60"),
     ("thing", "words", "to_tsvector('simple',title)", "id<60"),
     # Children of rows that have their key from the row.

@@ -11,7 +11,7 @@ from typing import Any
 
 from emit.literal import literal
 from emit.term import Prec, Term, call, cast, op, raw
-from encoder.assignment import cases, conditions, numeric, text
+from encoder.assignment import cases, conditions, hashed, numeric, text
 from encoder.assignment.arrays import members
 from encoder.assignment.problem import STRINGS, Family, Input, Problem, quoted
 from encoder.assignment.text_edits import edits
@@ -31,7 +31,7 @@ _SCALARS = (
 )
 _KINDS = {"text": "S", "boolean": "B", "integer": "N", "numeric": "N"}
 _FAMILIES: Mapping[str, tuple[Family, ...]] = {
-    "text": (text.single_edits, cases.maps, text.concatenated),
+    "text": (text.single_edits, cases.maps, text.concatenated, hashed.hashed),
     "boolean": (conditions.booleans,),
     "integer": (numeric.single, cases.maps, numeric.pairs),
     "numeric": (numeric.single, cases.maps, numeric.pairs),

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from emit.term import Term, call, cast, op, raw
+from encoder.assignment.derived import json_fields
 from encoder.assignment.problem import STRINGS, Input, Problem, quoted
 from encoder.assignment.text_concat import common_prefix
 from stream.model import Value
@@ -113,17 +114,28 @@ def _frames(wanted: Sequence[str]) -> Iterator[_Frame]:
 def _arguments(problem: Problem) -> Iterator[_Argument]:
     """What may have been hashed, the likeliest first."""
     lines: dict[tuple[Value, ...], Input] = {}
-    for item in sorted(problem.inputs, key=lambda item: (not (item.own and item.is_key), item.cost)):
+    for item in sorted(
+        (*problem.inputs, *json_fields(problem)), key=lambda item: (not (item.own and item.is_key), item.cost)
+    ):
         if item.base in _SHOWN and None not in item.texts:
             lines.setdefault(item.texts, item)
     # What all rows share is put together with others last.
     inputs = sorted(lines.values(), key=lambda item: len(set(item.texts)) == 1)
     yield from (_Argument((item,)) for item in inputs)
+    yield from (_Argument((folded,)) for item in inputs if item.is_text for folded in _folded(item))
     for count, most in ((2, _PAIRED), (3, _TRIPLED)):
         for chosen in permutations(inputs[:most], count):
             yield from (_Argument(chosen, separator) for separator in _SEPARATORS)
     for before, behind in _affixes(problem):
         yield from (_Argument((item,), "", before, behind) for item in inputs[:_TRIPLED])
+
+
+def _folded(item: Input) -> Iterator[Input]:
+    """A text in lower and in upper case, where that is another: addresses are hashed so."""
+    for name, fold in (("lower", str.lower), ("upper", str.upper)):
+        texts = tuple(fold(text or "") for text in item.texts)
+        if texts != item.texts:
+            yield replace(item, term=call(name, item.term), texts=texts)
 
 
 def _ends(argument: _Argument, frame: _Frame) -> Iterator[str]:
