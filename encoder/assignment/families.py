@@ -69,7 +69,7 @@ FAMILIES: Tiers = (
     (40, (children.existence, children.picked, text.concatenated, hashed.hashed)),
     (50, (text.compositions, windows.ranked)),
     (50, (trees.branches, lookups.lookups)),
-    (110, (filters.filtered, children.lists)),
+    (110, (filters.filtered, children.lists, reached.documented)),
     (70, (numeric.triples, numeric.related_pairs)),
     (120, (filters.distant, reached.reached, reached.combined, reached.scaled, reached.counted)),
 )

@@ -15,6 +15,7 @@ from emit.term import Query, Term, cast, op, ref
 from encoder.assignment import numeric, text
 from encoder.assignment.basic import equal
 from encoder.assignment.children import child_aggregates
+from encoder.assignment.documents import documents
 from encoder.assignment.filters import simple_conditions
 from encoder.assignment.problem import INTEGERS, STRINGS, TIMES, Input, Problem, short_type
 from encoder.assignment.related import far_relations, near_relations
@@ -107,6 +108,18 @@ def scaled(problem: Problem) -> Iterator[Term]:
                 item = _input(problem, relation, way, member)
                 if item is not None and None not in item.texts and len(set(item.texts)) >= _LEAST_SCALED:
                     yield from numeric.of_input(problem, item, _ROUNDINGS)
+
+
+def documented(problem: Problem) -> Iterator[Term]:
+    """A document with fields made of columns of the one row that refers to this one."""
+    if problem.base not in ("json", "jsonb"):
+        return
+    for relation in near_relations(problem):
+        if relation.child and all(len(group) == 1 for group in relation.groups):
+            way = next(_ways(problem, relation))
+            found = (_input(problem, relation, way, member) for member in relation.every_member if member.own)
+            items = [item for item in found if item is not None]
+            yield from documents(problem.with_inputs(items))
 
 
 def counted(problem: Problem) -> Iterator[Term]:

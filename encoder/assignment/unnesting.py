@@ -25,6 +25,10 @@ def respelled(update: Update) -> Iterator[Update]:
     joined = _flattened(plain) or _grouped(update)
     if joined is not None:
         yield joined
+    # The rows that have a related one may be those to change.
+    alone = _flattened(replace(plain, where=None, sources=())) if update.where is not None else None
+    if alone is not None and alone.where is not None:
+        yield alone
 
 
 def _queries(term: Term) -> list[Query]:
