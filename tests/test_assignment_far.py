@@ -37,12 +37,14 @@ CREATE TABLE ping(id int PRIMARY KEY, port_id int NOT NULL REFERENCES port(id), 
 CREATE TABLE quote(id int PRIMARY KEY, device_id int NOT NULL REFERENCES device(id),
   cable_id int NOT NULL REFERENCES cable(id), price int NOT NULL);
 CREATE TABLE log(id int PRIMARY KEY, object_id text NOT NULL, at timestamptz NOT NULL, label text);
-CREATE TABLE thing(id int PRIMARY KEY, title text NOT NULL, mark uuid, doc jsonb NOT NULL, words tsvector);
+CREATE TABLE thing(id int PRIMARY KEY, title text NOT NULL, mark uuid, doc jsonb NOT NULL, words tsvector, list jsonb);
 CREATE TABLE rate(id int PRIMARY KEY, thing_id int NOT NULL REFERENCES thing(id), zone int NOT NULL, fee int NOT NULL);
 CREATE TABLE special(thing_id int PRIMARY KEY REFERENCES thing(id), grade int NOT NULL);
 CREATE TABLE remark(id int PRIMARY KEY, owner_id int NOT NULL REFERENCES special(thing_id), word text NOT NULL);
 INSERT INTO thing SELECT i, (ARRAY['Red hill','Blue lake','Old oak tree'])[1+i%3]||' '||i*37%101, NULL,
-  jsonb_build_object('mail','u'||i||'@x.example','code','CC-'||100+i*7%60,'w',i%9), NULL FROM generate_series(1,90) i;
+  jsonb_build_object('mail','u'||i||'@x.example','code','CC-'||100+i*7%60,'w',i%9,
+  'in',jsonb_build_object('marks',jsonb_build_array(i%4,i*5%7))), NULL,
+  jsonb_build_array(jsonb_build_object('n','a'||i),jsonb_build_object('n','b','v',i%3=0)) FROM generate_series(1,90) i;
 INSERT INTO rate SELECT i*4+z, i, z, 10+i*i*z%97 FROM generate_series(1,60) i, generate_series(1,4) z;
 INSERT INTO special SELECT i, i%5 FROM generate_series(1,60) i;
 INSERT INTO remark SELECT i, 1+i*i%60, (ARRAY['oak','elm','ash','fir','yew'])[1+i*7%5]||i%4
@@ -75,7 +77,11 @@ INSERT INTO net SELECT i, set_masklen(('10.0.0.0'::inet+i%20*65536)::cidr, 16+4*
 ANALYZE;
 """
 
+MARKS = "jsonb_array_elements_text(doc#>'{in,marks}')"
+OF_SPECIAL = "(SELECT grade FROM special WHERE thing_id=thing.id)"
 PLANTED = [
+    # Fields made of the row that refers to this one.
+    ("thing", "doc", f"doc-'code'||jsonb_build_object('grade',{OF_SPECIAL},'low',{OF_SPECIAL}<2)", "id<60"),
     # A text made with the other end's name.
     ("port", "label", "'to '||(SELECT name FROM port o,device d WHERE o.cable_id=port.cable_id AND o.side<>port.side "
      "AND d.id=o.device_id)", "cable_id NOTNULL"),
@@ -124,6 +130,8 @@ PLANTED = [
     ("thing", "mark", "md5(id::text)::uuid", "id<60"),
     ("thing", "doc", "doc||jsonb_build_object('mail',md5(doc->>'mail'))", "id<60"),
     ("thing", "doc", "doc||jsonb_build_object('mail',md5(upper(doc->>'mail'))||'@anon.example')", "id<60"),
+    ("thing", "list", "jsonb_set(list,'{1,v}','false')||'[{\"n\":\"c\"}]'", "id<60"),
+    ("thing", "doc", f"doc||jsonb_build_object('w',(SELECT sum(value::int)FROM {MARKS}))", "id<60"),
     ("thing", "doc", "doc-'code'||jsonb_build_object('no',substr(doc->>'code',4)::int)", "id<60"),
     ("thing", "words", "to_tsvector('simple',title)", "id<60"),
     # Children of rows that have their key from the row.

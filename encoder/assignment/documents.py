@@ -15,6 +15,7 @@ from encoder.assignment import cases, conditions, hashed, numeric, text
 from encoder.assignment.arrays import members
 from encoder.assignment.problem import STRINGS, Family, Input, Problem, quoted
 from encoder.assignment.text_edits import edits
+from encoder.assignment.totals import totals
 from scratch.catalog import Column
 
 _JSON = frozenset({"json", "jsonb"})
@@ -143,7 +144,7 @@ class _Made:
 
 
 def _values(
-    problem: Problem, values: Sequence[Any], old: Sequence[dict[str, Any]] = (), own: Term | None = None
+    problem: Problem, values: Sequence[Any], old: Sequence[Any] = (), own: Term | None = None
 ) -> Iterator[_Made]:
     """What gives exactly these json values: fields, columns, objects of such, and expressions over columns."""
     found = False
@@ -157,7 +158,7 @@ def _values(
         if built is not None:
             yield _Made(built, True)
     else:
-        fields = [] if own is None else _fields(problem, old, own)
+        fields = [] if own is None or not isinstance(old[0], dict) else _fields(problem, old, own)
         seen = problem.with_inputs(fields) if fields else problem
         yield from (_Made(term, False) for term in _computed(seen, values))
 
@@ -176,13 +177,14 @@ def _fields(problem: Problem, old: Sequence[dict[str, Any]], own: Term) -> list[
     return found
 
 
-def _sources(
-    problem: Problem, values: Sequence[Any], old: Sequence[dict[str, Any]], own: Term | None
-) -> Iterator[_Made]:
+def _sources(problem: Problem, values: Sequence[Any], old: Sequence[Any], own: Term | None) -> Iterator[_Made]:
     if own is not None:
-        for key in sorted({key for document in old for key in document}):
-            if all(document.get(key) == value for document, value in zip(old, values, strict=True)):
+        objects = old if all(isinstance(document, dict) for document in old) else ()
+        for key in sorted({key for document in objects for key in document}):
+            if all(document.get(key) == value for document, value in zip(objects, values, strict=True)):
                 yield _Made(op(own, "->", quoted(key)), True)
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            yield from (_Made(term, False) for term in totals(old, own, values))
     for item in problem.inputs:
         pairs = zip(item.texts, values, strict=True)
         if all(_as_json(item.base, text) == value and _same_type(text, value) for text, value in pairs):
@@ -256,12 +258,12 @@ def _same_type(text: str | None, value: Any) -> bool:
     return text is None or not isinstance(value, bool) or text in ("t", "f", "true", "false")
 
 
-def _paths(problem: Problem, own: Term, old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> Iterator[Term]:
+def _paths(problem: Problem, own: Term, old: Sequence[Any], new: Sequence[Any]) -> Iterator[Term]:
     """One nested path set or removed."""
     changes: list[tuple[tuple[str, ...], str | None]] = []
     for a, b in zip(old, new, strict=True):
         found = list(_leaves(a, b, ()))
-        if len(found) != 1:
+        if len(found) > 1:
             return
         changes += found
     if len({path for path, _ in changes}) != 1 or len(changes[0][0]) < 2:
@@ -273,9 +275,10 @@ def _paths(problem: Problem, own: Term, old: Sequence[dict[str, Any]], new: Sequ
         else:
             yield call("jsonb_set", own, quoted("{" + ",".join(path) + "}"), _document(json.loads(values[0])))
         return
-    if None not in values:
+    # Where a document is what it was, a constant may be the same as before.
+    if None not in values and len(values) == len(old):
         parsed = [json.loads(value) for value in values if value is not None]
-        yield from (_set(own, path, value) for value in islice(_values(problem, parsed), _CHOICES))
+        yield from (_set(own, path, value) for value in islice(_values(problem, parsed, old, own), _CHOICES))
 
 
 def _leaves(a: Any, b: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str | None]]:
@@ -305,6 +308,10 @@ def _elements(problem: Problem, own: Term, old: Sequence[list[Any]], new: Sequen
     if all(b[len(b) - len(a) :] == a for a, b in pairs):
         for head in _added(problem, [b[: len(b) - len(a)] for a, b in pairs]):
             yield op(head, "||", own)
+    if all(len(b) > len(a) for a, b in pairs):
+        heads = [b[: len(a)] for a, b in pairs]
+        tails = list(_added(problem, [b[len(a) :] for a, b in pairs])) if heads != list(old) else []
+        yield from (op(head, "||", tail) for tail in tails for head in _paths(problem, own, old, heads))
     gone = {json.dumps(x) for a, b in pairs for x in a if x not in b}
     if len(gone) == 1:
         value = json.loads(gone.pop())
