@@ -34,8 +34,9 @@ _START = "import sys;from tersql.worker import serve;serve(int(sys.argv[1]))"
 _ATTEMPTS = 3
 # A server that lost a backend restarts by itself within moments.
 _PATIENCE = 5.0
-# How many times its share of the time that is left, by the work that it is worth, a transaction may take.
-_FAIR = 1.5
+# How many times its share of the time that is left, by the work that it is worth, a transaction may take: while nothing
+# is known of how fast the machine is, where time is short, and where there is plenty.
+_FIRST_FAIR, _LEAST_FAIR, _MOST_FAIR = 3.0, 1.2, 5.0
 # Resident memory of all workers together, in bytes; what one may have at least.
 _MEMORY = 1_700 << 20
 _LEAST_MEMORY = 400 << 20
@@ -177,7 +178,17 @@ class _Run:
         left = max(0.0, self._deadline.left)
         claimed = [worker.claimed for worker in self._workers if worker.claimed]
         whole = sum(self._wanted[one].allowance for one in (*self._waiting, *claimed))
-        return left * min(1.0, _FAIR * len(self._workers) * self._wanted[index].allowance / whole)
+        fair = self._fair(left * len(self._workers) / whole)
+        return left * min(1.0, fair * len(self._workers) * self._wanted[index].allowance / whole)
+
+    def _fair(self, pace: float) -> float:
+        """How many times its share a transaction may take where there are `pace` seconds for a unit of the work that
+        waits, by the seconds that such a unit took so far."""
+        took = sum(done.solved.seconds for done in self._done.values())
+        was_worth = sum(self._wanted[index].allowance for index in self._done)
+        if not took:
+            return _FIRST_FAIR
+        return min(_MOST_FAIR, max(_LEAST_FAIR, 3 * pace * was_worth / took - 2))
 
     def _hear(self, worker: _Worker) -> None:
         try:
