@@ -15,9 +15,12 @@ from encoder.spaced import take_values
 from encoder.transaction import Solved, Variant
 from stream.model import TableName
 
+# About what it costs to take the values that are missing of one sequence.
+_CATCHING_UP = 70
+
 
 def choose(solved: Sequence[Solved]) -> list[list[Variant]]:
-    """For each transaction its variants, the chosen one first, the others by size."""
+    """For each transaction its variants, the chosen one first, then by size and what they ask of the sequences."""
     names = sorted({name for one in solved for name in one.consumes})
     forbidden: list[set[TableName]] = [set() for _ in solved]
     demanded: list[set[TableName]] = [set() for _ in solved]
@@ -36,18 +39,21 @@ def choose(solved: Sequence[Solved]) -> list[list[Variant]]:
         for place in users[best:]:
             forbidden[place].add(name)
     return [
-        sorted(one.variants, key=lambda v: (_misfit(v, forbidden[place], demanded[place]), v.size))
+        sorted(one.variants, key=lambda v: (_priced(v, forbidden[place], demanded[place]), v.size))
         for place, one in enumerate(solved)
     ]
 
 
-def _misfit(variant: Variant, forbidden: set[TableName], demanded: set[TableName]) -> int:
-    return len(variant.sequences & forbidden) + len(demanded - variant.sequences)
+def _priced(variant: Variant, forbidden: set[TableName], demanded: set[TableName]) -> int:
+    """Its bytes, with those of catching up with the sequences that it uses though they stand behind, or that a later
+    transaction has to catch up with."""
+    misfit = len(variant.sequences & forbidden) + len(demanded - variant.sequences)
+    return variant.size + _CATCHING_UP * misfit
 
 
 def _cost(solved: Solved, forbidden: set[TableName], demanded: set[TableName]) -> float:
-    """Bytes of the cheapest variant that fits; endless where none does."""
-    return min((v.size for v in solved.variants if not _misfit(v, forbidden, demanded)), default=float("inf"))
+    """Bytes of the cheapest variant; endless where there is none."""
+    return min((_priced(v, forbidden, demanded) for v in solved.variants), default=float("inf"))
 
 
 def adjusted(variants: Sequence[Variant], standing: Mapping[TableName, int], idle: TableName) -> list[Variant]:
