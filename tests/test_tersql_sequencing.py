@@ -39,6 +39,15 @@ def test_the_sequence_is_used_as_long_as_all_before_did() -> None:
     assert sizes(both, willing, solved(3, variant(5, (S, 9)), variant(8))) == [5, 6, 5]
 
 
+def test_catching_up_is_cheaper_than_doing_without_at_length() -> None:
+    without = solved(1, variant(7))
+    assert sizes(without, solved(2, variant(5, (S, 9)), variant(200)), solved(3, variant(5, (S, 10)), variant(9))) == [
+        7,
+        5,
+        5,
+    ]
+
+
 def test_one_that_pays_a_little_lets_many_gain() -> None:
     first = solved(1, variant(6, (S, 1)), variant(5))
     others = [solved(index, variant(5, (S, index)), variant(50)) for index in range(2, 5)]
